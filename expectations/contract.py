@@ -93,7 +93,8 @@ def _source(name: str, source: SourceSettings) -> SourceTerms:
     return SourceTerms(
         name=name,
         topics=source.topics,
-        path=str(source.path or ""),
+        path=source.path,
+        files=source.files,
         format=source.format.value,
         encoding=source.encoding.differing,
         each=source.each,

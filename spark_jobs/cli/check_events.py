@@ -16,7 +16,8 @@ from rich.text import Text
 from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.choices import DeduplicateMode
-from spark_jobs.config.encoding import format_of_file
+from spark_jobs.config.encoding import Encoding, format_of_file
+from spark_jobs.config.folders import is_match, name_of
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.contract.events import OK, VERDICTS
 from spark_jobs.errors import SettingsError, SourceError
@@ -170,18 +171,19 @@ def _records(what: str, settings: Settings, source: str | None, limit: int) -> "
     return sample_topic(settings.kafka, what, limit, decoder), None if source else what
 
 
-def _reader(file: Path, settings: Settings, source: str | None) -> "FileReader | None":
-    """The reader of the rows of ``file``; None: it has JSON lines."""
+def _reader(file: Path, settings: Settings, source: str | None) -> "FileReader":
+    """The reader of the records of ``file``."""
     from spark_jobs.formats.sources import reader_of
 
     sources = [one for name, one in settings.sources.items() if source in (None, name)]
-    encodings = {one.encoding for one in sources if not one.format.is_json}
     kind = format_of_file(file.name)
     if source is None:
-        encodings = {one for one in encodings if one.format is kind}
+        named = [one for one in sources if is_match(file.name, map(name_of, one.names))]
+        sources = named or [one for one in sources if one.encoding.format is kind]
+    encodings = {one.encoding for one in sources} or {Encoding(kind)}
     if len(encodings) > 1:
         raise SettingsError(f"the sources read {kind} in different ways; say with --source which one means {file}")
-    return next((reader_of(one, settings.ingest.max_record_bytes) for one in encodings), None)
+    return reader_of(encodings.pop(), settings.ingest.max_record_bytes)
 
 
 def _names(settings: Settings) -> str:

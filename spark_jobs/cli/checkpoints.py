@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -82,7 +81,7 @@ def reset(
     query: Annotated[str, typer.Argument(help=f"One of {', '.join(JOB_OF_QUERY)}.", metavar="QUERY")],
     location: LakeOption,
     source: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="For ingest: the folder, if it reads one by this option. New files are read in.", metavar="DIR"
         ),

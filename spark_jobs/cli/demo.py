@@ -41,7 +41,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed gives the same tables.", metavar="S")] = 1,
 ) -> None:
     """Try adloom: generate a day of events, run the jobs, validate the tables and write the report."""
-    from spark_jobs.ingest.arriving import files_of
+    from spark_jobs.ingest.input_files import files_of
 
     console = terminal()
     _clear(out)

@@ -31,7 +31,7 @@ _RUN = "from spark_jobs.cli import main; main()"
 def driver(
     job: JobArgument,
     location: LakeOption,
-    source: Annotated[Path | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
+    source: Annotated[str | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
     config: ConfigOption = None,
 ) -> None:
     """Run a job with the release deployed for it and its settings, or with this installation without one.
@@ -57,7 +57,7 @@ def driver(
     os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN, "job", job, *options], environment)
 
 
-def options_of_driver(job: str, location: str, source: Path | None, config: Path | None) -> list[str]:
+def options_of_driver(job: str, location: str, source: str | None, config: Path | None) -> list[str]:
     """The command-line options of ``adloom driver`` and ``adloom job``."""
     options = ["--lake", location, *(["--source", str(source)] if source and job == DEDUPLICATE_JOB else [])]
     return [*options, *(["--config", str(config)] if config else [])]

@@ -145,7 +145,7 @@ def send_events(
         SourceError: there is nothing to replay, the topic does not exist, or the brokers refuse the records.
     """
     from spark_jobs.generator.publish import generated_records, publish
-    from spark_jobs.ingest.files import read_records
+    from spark_jobs.ingest.input_files import read_records
 
     console, kafka = terminal(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})

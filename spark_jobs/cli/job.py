@@ -37,7 +37,7 @@ _log = logging.getLogger("adloom")
 def deduplicate(
     location: LakeOption,
     source: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Folder of files to watch; without it, the folders or topics of the settings.", metavar="DIR"
         ),
@@ -66,7 +66,7 @@ def measure(location: LakeOption, config: ConfigOption = None) -> None:
     run_job(MEASURE_JOB, location, source=None, config=config)
 
 
-def run_job(job: str, location: str, *, source: Path | None, config: Path | None) -> None:
+def run_job(job: str, location: str, *, source: str | None, config: Path | None) -> None:
     """Runs ``job`` on the lake at ``location`` until a signal stops it.
 
     Raises:
@@ -93,7 +93,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
 
 
 def _run(
-    job: str, settings: Settings, lake: Lake, stop: "StopRequest", requests: "StopRequests", source: Path | None
+    job: str, settings: Settings, lake: Lake, stop: "StopRequest", requests: "StopRequests", source: str | None
 ) -> "ServiceOutcome":
     from expectations.contract import contract_of
     from spark_jobs.spark import shared_java

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from spark_jobs.config.encoding import COMPRESSED
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
@@ -14,9 +14,10 @@ from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
+    from spark_jobs.ingest.input_files import FoundFile
     from spark_jobs.spark.open_lake import OpenLake
 
-_COMPRESSED = (".gz", ".parquet")
+_COMPRESSED = (*COMPRESSED, ".parquet")
 _DEFLATED = 8
 """Approximate compression ratio of event files."""
 _DEFLATED_IN_BRONZE = 3
@@ -26,7 +27,9 @@ _SHORT_BYTES = 16 << 20
 
 
 @contextmanager
-def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Path] = ()) -> Iterator["OpenLake"]:
+def session(
+    console: Console, settings: Settings, lake: Lake, files: "Iterable[FoundFile]" = ()
+) -> Iterator["OpenLake"]:
     """The lake with a Spark session, tuned for its size and that of the ``files`` to read; stopped on exit.
 
     Raises:
@@ -46,9 +49,9 @@ def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Pa
         stop_session(spark)
 
 
-def lifetime_of(lake: Lake, files: Iterable[Path] = ()) -> Lifetime:
+def lifetime_of(lake: Lake, files: "Iterable[FoundFile]" = ()) -> Lifetime:
     """The expected duration of work on ``lake`` that reads ``files``, from their size and that of bronze."""
-    size = sum(file.stat().st_size * (_DEFLATED if file.suffix in _COMPRESSED else 1) for file in files)
+    size = sum(file.bytes * (_DEFLATED if file.name.endswith(_COMPRESSED) else 1) for file in files)
     for file in lake.files.walk(BRONZE_EVENTS.path):
         size += file.bytes * _DEFLATED_IN_BRONZE
         if size >= _SHORT_BYTES:

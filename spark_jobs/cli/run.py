@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,8 @@ from spark_jobs.cli.ledger import print_account
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.config.encoding import RecordFormat, format_of_file
+from spark_jobs.config.encoding import RecordFormat
+from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import SourceError
 from spark_jobs.lake.open import check_store, open_lake
@@ -24,6 +26,7 @@ from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 if TYPE_CHECKING:
+    from spark_jobs.ingest.input_files import FoundFile
     from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.streams.bounded_run import RunResult
     from spark_jobs.streams.progress import ProgressFiles
@@ -39,10 +42,10 @@ _HAVE_LINES = (RecordFormat.JSON, RecordFormat.CSV)
 def run(
     location: LakeOption,
     source: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Folder of files: JSON Lines (.jsonl, .jsonl.gz), or as the sources in the settings say. Default: the "
-            "folders that they name.",
+            help="Folder of files, or s3://bucket/prefix: JSON (.jsonl, .json, compressed or not), or as the "
+            "sources in the settings say. Default: the folders that they name.",
             metavar="DIR",
         ),
     ] = None,
@@ -57,7 +60,7 @@ def run(
     Without --drain, whatever is still open stays open and the next run on the same lake continues from there. If a run
     was killed, run it again.
     """
-    from spark_jobs.ingest.arriving import files_of
+    from spark_jobs.ingest.input_files import files_of
 
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
@@ -75,17 +78,17 @@ def run(
 
 
 def run_with_bars(
-    console: Console, lake: "OpenLake", source: Path | None, *, drain: bool, measure: bool = True
+    console: Console, lake: "OpenLake", source: str | Path | None, *, drain: bool, measure: bool = True
 ) -> "RunResult":
     """:func:`spark_jobs.streams.bounded_run.run` with a progress bar for each query."""
     from expectations.contract import contract_of
-    from spark_jobs.ingest.arriving import files_of
+    from spark_jobs.ingest.input_files import files_of
     from spark_jobs.streams.bounded_run import run as run_queries
 
     columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
-        bars = _Bars(progress, _RecordCount(files_of(lake.settings, source)), queries)
+        bars = _Bars(progress, _RecordCount(files_of(lake.settings, source), lake.settings.s3), queries)
         result = run_queries(
             lake,
             source,
@@ -101,23 +104,26 @@ def run_with_bars(
 class _RecordCount:
     """The number of lines in files, counted in the background; unknown if there are files without lines."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: "Sequence[FoundFile]", s3: S3Settings) -> None:
         self.total: int | None = None
-        self._files = files
-        if all(format_of_file(file.name) in _HAVE_LINES for file in files):
+        self._files, self._s3 = files, s3
+        if all(file.of.reader.encoding.format in _HAVE_LINES for file in files):
             threading.Thread(target=self._count, daemon=True).start()
 
     def _count(self) -> None:
-        from spark_jobs.ingest.files import open_file
+        from spark_jobs.formats.text_lines import DAMAGE, open_content
+        from spark_jobs.ingest.input_files import input_file
 
         total = 0
         for file in self._files:
             try:
-                with open_file(file) as lines:
-                    while chunk := lines.read(_CHUNK):
+                with closing(
+                    open_content(input_file(file.location, self._s3), file.of.reader.encoding.charset)
+                ) as text:
+                    while chunk := text.read(_CHUNK):
                         total += chunk.count(b"\n")
-            except (OSError, EOFError):
-                return  # Spark reads the file too, and reports what is wrong with it
+            except (*DAMAGE, OSError):
+                return  # ingest reads the file too, and reports what is wrong with it
         self.total = total
 
 

@@ -37,7 +37,7 @@ def submit(
     job: JobArgument,
     location: LakeOption,
     master: Annotated[str, typer.Option(help="yarn, or k8s://https://host:port.", metavar="URL")],
-    source: Annotated[Path | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
+    source: Annotated[str | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
     properties: Annotated[
         Path | None,
         typer.Option(help="File of Spark properties that take precedence over adloom's own.", metavar="FILE"),

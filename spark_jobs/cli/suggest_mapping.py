@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.config.encoding import Encoding, RecordFormat, format_of_file
+from spark_jobs.config.encoding import COMPRESSED, UTF_8, Encoding, RecordFormat, format_of_file, names_of_files
+from spark_jobs.config.folders import is_match
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import OK
 from spark_jobs.errors import SourceError
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-_ENDINGS = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".avro", ".parquet", ".log", ".txt")
+_ENDINGS = (*COMPRESSED, ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".avro", ".parquet", ".log", ".txt")
 _SHOWN = 3
+_SHOWN_BYTES = 80
 _TRIED = 1000
 """Records that a draft is tried with, spread over the sample: check-events judges them all, and takes its time."""
 
@@ -35,7 +37,7 @@ def suggest_mapping(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A file of records: JSON Lines or CSV with a header (.gz too), Avro or Parquet.", metavar="FILE"
+            help="A file of records: JSON or CSV with a header, compressed or not, Avro or Parquet.", metavar="FILE"
         ),
     ],
     limit: Annotated[
@@ -113,8 +115,6 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
             draft, profile, tried, checks = of_elements, elements, its, _checks(shape)
             checks.append(f"each element of {of_elements.sources[0].each} is taken for an event of its own.")
     head = [*_head(file, profile, tried), *(f"check: {check}" for check in checks)]
-    if shape.format == "csv" and format_of_file(file.name) is not RecordFormat.CSV:
-        head.append("check: name the file .csv or .tsv, since adloom takes the format of a file from its name.")
     return as_toml(draft, shape, profile, head), tried
 
 
@@ -122,11 +122,12 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
     """How the records lie in ``file``, and the first ``limit`` of them as JSON, each with its place.
 
     Raises:
-        SourceError: it cannot be read, or is neither JSON Lines nor CSV.
+        SourceError: it cannot be read, or is neither JSON nor CSV.
     """
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.ingest.csv_samples import delimiter_of
-    from spark_jobs.ingest.samples import sample_file
+    from spark_jobs.formats.text_patterns import COMBINED
+    from spark_jobs.ingest.samples import charset_of, sample_file
+    from spark_jobs.ingest.text_samples import shape_of
     from spark_jobs.mapping.suggest import Shape
 
     if not file.exists():
@@ -135,45 +136,63 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
         raise SourceError(f"{file} is a folder; name one of its files")
     kind = format_of_file(file.name)
     if kind in (RecordFormat.AVRO, RecordFormat.PARQUET):
-        found, unread = _decoded(file, limit, FileReader(Encoding(kind)))
-        return Shape(kind, unread=unread), found
-    is_table = kind is RecordFormat.CSV
-    first = b"" if is_table else next((one.raw for one in sample_file(file, 100, None) if one.raw.strip()), b"")
-    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if start == b"[":
-        raise SourceError(f"{file} is one JSON array; write one object per line: jq -c '.[]' {file} > records.jsonl")
-    if start == b"{" or not (first or is_table):
-        return Shape(), [(one.place, one.raw) for one in sample_file(file, limit, None)]
-    delimiter = delimiter_of(file)
-    tried = [
-        (quote, *_decoded(file, limit, FileReader(Encoding(RecordFormat.CSV, delimiter=delimiter, quote=quote))))
-        for quote in ('"', "")
-    ]
+        found, unread = _readable(file, limit, FileReader(Encoding(kind)))
+        return Shape(kind.value, unread=unread), found
+    charset, is_table = charset_of(file), kind is RecordFormat.CSV
+    values = FileReader(Encoding(RecordFormat.JSON, charset=charset))
+    first = b"" if is_table else next((one.raw for one in sample_file(file, 1, values) if not one.decoded), b"")
+    if first.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") or not (first or is_table):
+        found, unread = _readable(file, limit, values)
+        if unread[0] and not found:
+            raise SourceError(f"{file} cannot be read: {unread[1]}")
+        return replace(_shape(file, RecordFormat.JSON, charset), unread=unread), found
+    delimiter, comment = shape_of(file, charset)
+    if not delimiter:
+        found, unread = _readable(
+            file, limit, FileReader(Encoding(RecordFormat.TEXT, pattern=COMBINED, comment=comment))
+        )
+        return replace(
+            _shape(file, RecordFormat.TEXT, charset), pattern=COMBINED, comment=comment, unread=unread
+        ), found
+    encoding = Encoding(RecordFormat.CSV, delimiter=delimiter, comment=comment, charset=charset)
+    tried = [(quote, *_readable(file, limit, FileReader(replace(encoding, quote=quote)))) for quote in ('"', "")]
     # A quote that is a part of the text costs rows; one that encloses cells is worth its rows.
     quote, found, unread = max(tried, key=lambda one: len(one[1]))
     if unread[0] and not found:
         raise SourceError(f"{file}: none of its first {unread[0]:,} rows can be read: {unread[1]}")
-    return Shape("csv", delimiter, quote, unread), found
+    shape = replace(_shape(file, RecordFormat.CSV, charset), delimiter=delimiter, comment=comment)
+    return replace(shape, quote=quote, unread=unread), found
 
 
-def _decoded(file: Path, limit: int, reader: "FileReader") -> tuple[list[tuple[str, bytes]], tuple[int, str]]:
-    """The first rows of ``file`` as JSON; how many could not be read, and why the first one."""
+def _shape(file: Path, kind: RecordFormat, charset: str) -> "Shape":
+    from spark_jobs.mapping.suggest import Shape
+
+    ending = "".join(file.suffixes[-2:] if file.suffix in COMPRESSED else file.suffixes[-1:])
+    files = "" if is_match(file.name, names_of_files(kind)) else f"*{ending}"
+    return Shape(kind.value, charset=charset, files=files)
+
+
+def _readable(file: Path, limit: int, reader: "FileReader") -> tuple[list[tuple[str, bytes]], tuple[int, str]]:
+    """The first records of ``file`` as JSON; how many could not be read, and why the first one."""
     from spark_jobs.ingest.samples import sample_file
 
-    rows = [(one.place, one.decoded) for one in sample_file(file, limit, reader) if one.decoded]
-    found = [(place, one.text.encode()) for place, one in rows if one.text]
-    left_out = [(place, one) for place, one in rows if not one.text]
-    why = f"{left_out[0][0]}: {left_out[0][1].reason}" if left_out else ""
-    return found, (len(left_out), why)
+    found, left_out = list[tuple[str, bytes]](), list[str]()
+    for one in sample_file(file, limit, reader):
+        if one.decoded and one.decoded.verdict:
+            left_out.append(f"{one.place}: {one.decoded.reason}")
+        else:
+            found.append((one.place, one.raw))
+    return found, (len(left_out), left_out[0] if left_out else "")
 
 
 def _no_records(file: Path, unreadable: int, records: list[tuple[str, bytes]]) -> str:
     if not unreadable:
         return f"{file} holds no record"
-    return (
-        f"{file}: none of its first {len(records):,} lines is a JSON object; write each object on one line: "
-        f"jq -c . {file} > records.jsonl"
-    )
+    return f"{file}: none of its first {len(records):,} values is a JSON object, as {_short(records[0][1])}"
+
+
+def _short(record: bytes) -> str:
+    return repr(record[:_SHOWN_BYTES].decode("utf-8", "replace"))
 
 
 def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) -> Tried:
@@ -194,6 +213,8 @@ def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
 
     unread, why = shape.unread
     found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
+    if shape.charset != UTF_8:
+        found.append(f"the text is not UTF-8, and {shape.charset} is a guess: do names with accents look right?")
     for column in lists_of_objects(profile) if profile else ():
         records = column.sizes.total()
         found.append(

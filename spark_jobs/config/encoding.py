@@ -20,6 +20,8 @@ class RecordFormat(StrEnum):
     """Values of Kafka records."""
     PARQUET = "parquet"
     """Files."""
+    TEXT = "text"
+    """Lines, taken apart by a pattern."""
 
     @property
     def is_json(self) -> bool:
@@ -47,9 +49,18 @@ class Encoding:
     comment: str = ""
     skip_lines: int = 0
     charset: str = UTF_8
+    pattern: str = ""
+    skip_bytes: int = 0
+    compressed: bool = False
     schema_file: Path | None = None
     message: str = ""
     in_registry: bool = True
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether values in topics are bytes that become JSON first."""
+        is_plain = self.format.is_json and not (self.skip_bytes or self.compressed)
+        return not is_plain and self.format is not RecordFormat.PARQUET
 
     @property
     def differing(self) -> dict[str, str]:
@@ -64,17 +75,29 @@ def _text(value: object) -> str:
 
 
 _SUFFIXES = {
-    ".csv": RecordFormat.CSV,
-    ".tsv": RecordFormat.CSV,
-    ".csv.gz": RecordFormat.CSV,
-    ".tsv.gz": RecordFormat.CSV,
-    ".avro": RecordFormat.AVRO,
-    ".parquet": RecordFormat.PARQUET,
+    RecordFormat.JSON: ("jsonl", "ndjson", "json"),
+    RecordFormat.CSV: ("csv", "tsv"),
+    RecordFormat.AVRO: ("avro",),
+    RecordFormat.PARQUET: ("parquet",),
+    RecordFormat.TEXT: ("log", "txt"),
 }
-ROW_FILES = tuple(f"*{suffix}" for suffix in _SUFFIXES)
-"""Names of the files that Spark does not read as lines."""
+_TEXTS = (RecordFormat.JSON, RecordFormat.CSV, RecordFormat.TEXT)
+COMPRESSED = (".gz", ".zst", ".bz2")
+"""Endings of the names of files of text that are compressed; whether they are, their content says."""
+
+
+def names_of_files(kind: RecordFormat) -> tuple[str, ...]:
+    """The patterns for the names of the files that have the format ``kind``, if a source gives no others."""
+    kind = RecordFormat.JSON if kind.is_json else kind
+    more = COMPRESSED if kind in _TEXTS else ()
+    return tuple(f"*.{suffix}{packed}" for suffix in _SUFFIXES.get(kind, ()) for packed in ("", *more))
 
 
 def format_of_file(name: str) -> RecordFormat:
-    """The format of a file by its ``name``; JSON Lines if it has no ending of :data:`ROW_FILES`."""
-    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), RecordFormat.JSON)
+    """The format of a file by its ``name``; JSON if that does not say."""
+    found = (kind for kind in (RecordFormat.CSV, RecordFormat.AVRO, RecordFormat.PARQUET) if _is_named(name, kind))
+    return next(found, RecordFormat.JSON)
+
+
+def _is_named(name: str, kind: RecordFormat) -> bool:
+    return name.endswith(tuple(pattern.removeprefix("*") for pattern in names_of_files(kind)))

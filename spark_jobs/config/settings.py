@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from spark_jobs.config.choices import DeduplicateMode, JoinState, LineageTransport, StateStore
 from spark_jobs.config.durations import format_duration
 from spark_jobs.config.encoding import RecordFormat
+from spark_jobs.config.folders import Folder
 from spark_jobs.config.secret_files import SUFFIX, value_of
 from spark_jobs.config.sections import (
     AttributeSettings,
@@ -90,17 +91,12 @@ class Settings(Section):
     def topics(self) -> tuple[str, ...]:
         """The Kafka topics of all sources; ``kafka.topics`` if those read records of any origin."""
         found = tuple(dict.fromkeys(topic for source in self.sources.values() for topic in source.topics))
-        return found or (() if self.paths else self.kafka.topics)
+        return found or (() if self.folders else self.kafka.topics)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def folders(self) -> tuple[Folder, ...]:
         """The folders of all sources."""
-        return tuple(dict.fromkeys(source.path for source in self.sources.values() if source.path))
-
-    @property
-    def has_row_files(self) -> bool:
-        """Whether a source means files that are not JSON Lines."""
-        return any(not source.format.is_json and not source.topics for source in self.sources.values())
+        return tuple(dict.fromkeys(source.folder for source in self.sources.values() if source.folder))
 
     @property
     def kafka_of_sources(self) -> KafkaSettings:
@@ -218,6 +214,11 @@ class Settings(Section):
             raise ValueError(
                 f"source.{has_path[0]} has a path, and source.{read[0]} topics: a lake is fed by files or by Kafka; "
                 "load the files into a topic, or into a lake of their own"
+            )
+        if len({one.location.split("/")[2] if not one.is_local else "" for one in self.folders}) > 1:
+            raise ValueError(
+                f"sources read {' and '.join(map(str, self.folders))}: all folders lie on disks, or in one bucket; "
+                "make lakes of their own, or copy the files to one place"
             )
         has_topics = [name for name, source in self.source.items() if source.topics]
         if has_topics and "topics" in self.kafka.model_fields_set:

@@ -9,7 +9,8 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from spark_jobs.config.encoding import MORE_COLUMNS, UTF_8, Encoding, RecordFormat
+from spark_jobs.config.encoding import MORE_COLUMNS, UTF_8, Encoding, RecordFormat, names_of_files
+from spark_jobs.config.folders import Folder
 from spark_jobs.config.sections import Section, comma_separated
 from spark_jobs.contract.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS, UnknownFields
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
@@ -25,6 +26,10 @@ _LENIENT: Final = ("is_last", *TEXT_LIMITS, "cost_micros", "data", "order_id")
 """Without ``revokes``, which would make a sale of a refund that names none."""
 OWN_SOURCE: Final = "adloom"
 """The name of the source of records in adloom's own format, if the settings name no source."""
+
+
+def _text_of(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
 
 
 class KeptType(StrEnum):
@@ -54,7 +59,11 @@ class KeptColumn(Section):
 _OF_MAPPINGS: Final = ("each", "let", "when", "also", "event_type", "map", "keep", "may_lack", "lenient")
 """Settings of sources that have a mapping."""
 _BELONG_TO: Final = {
-    ("columns", "delimiter", "quote", "escape", "comment", "skip_lines", "charset"): (RecordFormat.CSV,),
+    ("columns", "delimiter", "quote", "escape"): (RecordFormat.CSV,),
+    ("comment", "skip_lines", "charset"): (
+        *(RecordFormat.CSV, RecordFormat.TEXT, RecordFormat.JSON, RecordFormat.ADLOOM),
+    ),
+    ("pattern",): (RecordFormat.TEXT,),
     ("schema_file", "in_registry"): (RecordFormat.AVRO, RecordFormat.PROTOBUF),
     ("message",): (RecordFormat.PROTOBUF,),
 }
@@ -76,11 +85,18 @@ class SourceSettings(Section):
     topics: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         (), description="comma-separated Kafka topics that hold its records"
     )
-    path: Path | None = Field(None, description="folder that holds its files, in place of topics")
+    path: Annotated[str, BeforeValidator(_text_of)] = Field(
+        "", description="folder that holds its files, in place of topics: a path, or s3://bucket/prefix"
+    )
+    files: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (),
+        description="comma-separated patterns for its files below the folder, as *.log or **/*.gz, where **/ stands "
+        "for any folders; default: the endings of its format, in the folder itself",
+    )
     format: RecordFormat = Field(
         RecordFormat.JSON,
-        description="json, csv, avro, protobuf (topics only), parquet (files only); adloom: JSON with the fields of an "
-        "event, which needs no map",
+        description="json, csv, text, avro, protobuf (topics only), parquet (files only); adloom: JSON with the fields "
+        "of an event, which needs no map",
     )
     columns: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         (),
@@ -98,11 +114,29 @@ class SourceSettings(Section):
         max_length=1,
         description="csv: what makes a delimiter or quote behind it text, as a backslash; default: none",
     )
-    comment: str = Field("", max_length=8, description='csv: what lines begin with that are no rows, as "#"')
-    skip_lines: int = Field(0, ge=0, description="csv: lines at the beginning of each file that are no rows")
-    charset: str = Field(
-        UTF_8, description="csv: how characters are encoded, as windows-1252; UTF-16 with its mark is found without it"
+    comment: str = Field(
+        "", max_length=8, description='csv, and files of JSON: what lines begin with that are no records, as "#"'
     )
+    skip_lines: int = Field(
+        0, ge=0, description="csv, and files of JSON: lines at the beginning of each file that are no records"
+    )
+    charset: str = Field(
+        UTF_8,
+        description="csv, and files of JSON: how characters are encoded, as windows-1252; UTF-16 with its mark is "
+        "found without it",
+    )
+    pattern: str = Field(
+        "",
+        description="text: regular expression for a line, whose named groups, as (?<user>[a-z]+), become fields; or "
+        "combined, for logs of Apache and nginx",
+    )
+    skip_bytes: int = Field(
+        0,
+        ge=0,
+        description="topics: bytes before each value, as 5 of Confluent's JSON Schema, 18 of AWS Glue, 9 of Apicurio, "
+        "10 of Avro's single objects",
+    )
+    compressed: bool = Field(False, description="topics: whether values may be compressed by gzip, zstd, bzip2 or zlib")
     schema_file: Path | None = Field(
         None,
         description="avro, protobuf: .avsc or .proto file. With a registry, the schema to read records as; without "
@@ -116,8 +150,8 @@ class SourceSettings(Section):
     )
     each: str = Field(
         "",
-        description="path to a list in the record whose elements are the records, as $.events: $ is then an element, "
-        "and $$ the record around it",
+        description="path to a list in the record whose elements are the records, as $.events, or $ if the record is "
+        "a list: $ is then an element, and $$ the record around it",
     )
     let: dict[str, str] = Field(
         default_factory=dict,
@@ -159,25 +193,29 @@ class SourceSettings(Section):
     @property
     def origins(self) -> tuple[str, ...]:
         """The topics that it reads, or the files of its format in a folder; none: it means records of any origin."""
-        return (*self.topics, *([origin_of_files(self.path, self.format)] if self.path else []))
+        return (*self.topics, *([self.origin_of_files] if self.path else []))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patterns for its files, by their paths below the folder."""
+        return self.files or names_of_files(self.format)
+
+    @property
+    def folder(self) -> Folder | None:
+        """The folder of its files; None: it names none."""
+        return Folder.of(self.path) if self.path else None
+
+    @property
+    def origin_of_files(self) -> str:
+        """The origin of the records of its files."""
+        return f"{self.path}#{','.join(self.names)}"
 
     @property
     def encoding(self) -> Encoding:
         """How the bytes of its records are read."""
-        if self.format.is_json:
-            return Encoding(RecordFormat.JSON)
-        if self.format is RecordFormat.CSV:
-            return Encoding(
-                self.format,
-                self.columns,
-                self.delimiter,
-                self.quote,
-                self.escape,
-                self.comment,
-                self.skip_lines,
-                self.charset,
-            )
-        return Encoding(self.format, schema_file=self.schema_file, message=self.message, in_registry=self.in_registry)
+        # Settings of other formats have their defaults.
+        given = {one.name: getattr(self, one.name) for one in fields(Encoding) if one.name != "format"}
+        return Encoding(RecordFormat.JSON if self.format.is_json else self.format, **given)
 
     @property
     def expressions(self) -> dict[str, str]:
@@ -189,6 +227,7 @@ class SourceSettings(Section):
     def _is_complete(self) -> Self:
         self._check_origin()
         self._check_format()
+        self._check_reading()
         if not self.has_mapping:
             if extra := [name for name in _OF_MAPPINGS if getattr(self, name)]:
                 raise ValueError(
@@ -202,6 +241,12 @@ class SourceSettings(Section):
     def _check_origin(self) -> None:
         if self.path and self.topics:
             raise ValueError("path and topics are both set; a source has one of them: make two sources of it")
+        if self.path:
+            Folder.of(self.path)
+        if self.files and self.topics:
+            raise ValueError("files and topics are both set: a topic has no files; leave out files")
+        if wrong := [one for one in self.files if one.startswith("/") or ".." in one.split("/") or one.endswith("/")]:
+            raise ValueError(f"files: {wrong[0]} is no pattern below the folder; write one as *.log or **/*.gz")
         if self.path and self.format is RecordFormat.PROTOBUF:
             raise ValueError("path with format protobuf: there are no files of Protobuf; give topics, or write Avro")
         if self.format is RecordFormat.PROTOBUF and not self.topics:
@@ -210,6 +255,16 @@ class SourceSettings(Section):
             raise ValueError("topics with format parquet: it is a format of files; give path, or another format")
         if self.topics and self.format is RecordFormat.CSV and not self.columns:
             raise ValueError("columns is missing: a record in a topic has no first row that names them")
+
+    def _check_reading(self) -> None:
+        if self.format is RecordFormat.TEXT and not self.pattern:
+            raise ValueError("pattern is missing: it says which parts of a line are fields; or set pattern = combined")
+        of_values = [name for name in ("skip_bytes", "compressed") if name in self.model_fields_set]
+        if of_values and not self.topics:
+            raise ValueError(f"{of_values[0]} is for values in topics, and this source has none; leave it out")
+        of_lines = [name for name in ("comment", "skip_lines", "charset") if name in self.model_fields_set]
+        if of_lines and self.topics and self.format.is_json:
+            raise ValueError(f"{of_lines[0]} is for files, and this source has topics; leave it out")
 
     def _check_format(self) -> None:
         for names, formats in _BELONG_TO.items():
@@ -263,11 +318,6 @@ class SourceSettings(Section):
                     f"keep.{name}: the tables have a column of that name, or keep it for the click's side "
                     f"({CLICK_SIDE}…); choose another"
                 )
-
-
-def origin_of_files(folder: Path, kind: RecordFormat) -> str:
-    """The origin of records from the files of ``folder`` that have the format ``kind``."""
-    return f"{folder}#{RecordFormat.JSON if kind.is_json else kind}"
 
 
 def kept_columns(sources: Mapping[str, SourceSettings]) -> tuple[Column, ...]:
@@ -324,12 +374,12 @@ def check_encodings(sources: Mapping[str, SourceSettings]) -> None:
     found: dict[tuple[str, str], tuple[str, Encoding]] = {}
     for name, source in sources.items():
         # Names distinguish files, so sources of different formats can share a folder.
-        places = source.topics or (f"{source.path or ''} {source.format}",)
+        places = source.topics or (f"{source.folder or ''} {', '.join(source.names)}",)
         for place in places:
             first, known = found.setdefault(("topic" if source.topics else "files", place), (name, source.encoding))
             if known != source.encoding:
                 what = next(one.name for one in fields(Encoding) if getattr(known, one.name) != _of(source, one.name))
-                where = f"the topic {place}" if source.topics else f"the same {source.format} files"
+                where = f"the topic {place}" if source.topics else f"the same files ({', '.join(source.names)})"
                 raise ValueError(
                     f"source.{name}.{what}: differs from that of source.{first}, which reads {where}; records are "
                     "decoded once: give both the same"

@@ -85,6 +85,8 @@ class SourceTerms(Terms):
     name: str
     topics: tuple[str, ...] = ()
     path: str = ""
+    files: tuple[str, ...] = ()
+    """The patterns for its files; none: those of the format."""
     format: str
     encoding: dict[str, str] = Field(default_factory=dict)
     """The settings that decide how the bytes of a record are read, besides the format; those without effect are left
@@ -104,7 +106,7 @@ class SourceTerms(Terms):
     @property
     def inputs(self) -> tuple[str, ...]:
         """Its input: topics, or a folder; one empty name is the folder that a run is given."""
-        return self.topics or (self.path,)
+        return self.topics or tuple(f"{self.path}/{names}" for names in self.files) or (self.path,)
 
 
 class ColumnTerms(Terms):

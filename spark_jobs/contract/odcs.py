@@ -99,6 +99,7 @@ def _how_to_read(source: SourceTerms) -> Iterator[CustomProperty]:
         "unknownFields": source.unknown,
         "topics": list(source.topics),
         "path": source.path,
+        "files": list(source.files),
         **source.encoding,
     }
     yield from (

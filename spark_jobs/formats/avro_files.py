@@ -11,13 +11,13 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from spark_jobs.formats.avro import AvroReader
 from spark_jobs.formats.avro_binary import block, cut, integer
 from spark_jobs.formats.avro_schema import SchemaError, parse_schema
 from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.refusal import Refused, incompatible, invalid
 from spark_jobs.formats.schema import AVRO, Schema
 
@@ -33,7 +33,7 @@ _MOST_BLOCK = 256 * 1024 * 1024
 """Bytes of a block once it is decompressed."""
 
 
-def read_avro(file: Path, reader: Schema | None = None) -> Iterator[FileRow]:
+def read_avro(file: InputFile, reader: Schema | None = None) -> Iterator[FileRow]:
     """The rows of ``file`` in its order.
 
     Args:
@@ -47,7 +47,8 @@ def read_avro(file: Path, reader: Schema | None = None) -> Iterator[FileRow]:
         OSError: the file cannot be opened or read.
     """
     with file.open("rb") as content:
-        size = os.fstat(content.fileno()).st_size
+        size = content.seek(0, os.SEEK_END)
+        content.seek(0)
         try:
             rows, sync, decompress = _header(content, reader)
         except Refused as refused:

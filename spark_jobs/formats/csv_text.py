@@ -17,18 +17,20 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
 
 from spark_jobs.config.encoding import MORE_COLUMNS, Encoding
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
 from spark_jobs.formats.decoding import Decoded
 from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.refusal import Refused, invalid
 from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, open_content, text_lines
 
 _DELIMITER: Final = "\ufdd0"
 """Stands for a delimiter of several characters while a row is read: Unicode reserves it for use within a program."""
+W3C_FIELDS: Final = "#Fields:"
+"""Begins the comment that names the columns, in logs of CloudFront and IIS."""
 _EXCEL = re.compile(rb"sep=(.)\r?\n?")
 """The first line of a file by which Excel knows the delimiter."""
 
@@ -58,7 +60,7 @@ class CsvDecoder:
             return Decoded(None, refused.verdict, refused.reason)
 
 
-def read_csv(file: Path, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> Iterator[FileRow]:
+def read_csv(file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> Iterator[FileRow]:
     """The rows of ``file`` in its order.
 
     Args:
@@ -72,7 +74,7 @@ def read_csv(file: Path, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD
     Raises:
         OSError: the file cannot be opened.
     """
-    delimiter = "\t" if ".tsv" in file.suffixes else ","
+    delimiter = "\t" if ".tsv" in file.name else ","
     with closing(open_content(file, encoding.charset)) as content:
         lines = text_lines(content.lines(max_bytes), encoding)
         try:
@@ -94,6 +96,8 @@ def _numbered(rows: "_Rows", columns: tuple[str, ...]) -> Iterator[FileRow]:
         place = f"row={number}"
         try:
             cells = next(rows)
+            if rows.fields and not columns:
+                names, is_first = _names(rows.fields), False
             is_header = is_first and (not columns or cells == names)
             is_first = False
             if is_header:
@@ -124,6 +128,8 @@ class _Rows(Iterator[list[str]]):
         self._lines, self._again, self._taken = lines, deque[bytes](), list[bytes]()
         self._encoding, self._max_bytes = encoding, max_bytes
         self._delimiter = encoding.delimiter or delimiter
+        self.fields = list[str]()
+        """The names of the columns by the last comment that says them."""
         self._rows = self._reader()
 
     @property
@@ -182,6 +188,8 @@ class _Rows(Iterator[list[str]]):
             if line is None:
                 return
             if not self._taken and self._is_comment(line):
+                text = line.decode("utf-8", errors="replace")
+                self.fields = text.removeprefix(W3C_FIELDS).split() if text.startswith(W3C_FIELDS) else self.fields
                 yield ""
                 continue
             self._taken.append(line)

@@ -9,11 +9,13 @@ class FileRow(NamedTuple):
     """A row, or a part of a file that could not be read.
 
     Attributes:
-        place: in the file: ``row=<n>``, counted from 0; of what could not be read, the rows or bytes.
-        text: the row as JSON; None without one.
+        place: in the file: ``row=<n>``, counted from 0; of JSON, and of what could not be read, the bytes.
+        text: the row as JSON; None without one, and of files of JSON.
         verdict: one of ``contracts.events.DECODE_VERDICTS``, or None.
         reason: why, for people.
-        raw: the bytes that could not be decoded, at most a MiB of them; empty where no bytes belong to a row.
+        raw: of JSON, the value as it is; else the bytes that could not be decoded, at most a MiB of them; empty where
+            no bytes belong to a row.
+        line: of JSON, the number of the line where the value begins, counted from 1 in its block; else 0.
     """
 
     place: str
@@ -21,3 +23,4 @@ class FileRow(NamedTuple):
     verdict: str | None = None
     reason: str | None = None
     raw: bytes = b""
+    line: int = 0

@@ -1,13 +1,17 @@
-"""Files of rows, of any format."""
+"""Files of records, of any format."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spark_jobs.config.encoding import Encoding, RecordFormat
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES
 from spark_jobs.formats.file_rows import FileRow
+from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.schema import Schema
+
+if TYPE_CHECKING:
+    from spark_jobs.formats.json_files import Block
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,33 @@ class FileReader:
     schema: Schema | None = None
     max_bytes: int = DEFAULT_MAX_RECORD_BYTES
 
-    def rows(self, file: Path) -> Iterator[FileRow]:
-        """The rows of ``file`` in its order, each as JSON text; and one for each part that could not be read.
+    def rows(self, file: InputFile, block: "Block | None" = None) -> Iterator[FileRow]:
+        """The rows of ``file`` in its order; and one for each part that could not be read.
+
+        Args:
+            file: the file.
+            block: the part of a file of JSON that is read; None: all. Other files are read whole, with their first
+                block.
 
         Raises:
             OSError: the file cannot be opened or read.
         """
         # Imported here: each loads libraries that the others do not need.
+        if self.encoding.format.is_json:
+            from spark_jobs.formats.json_files import read_json  # noqa: PLC0415
+
+            return read_json(file, self.encoding, self.max_bytes, block)
+        if block and block.start:
+            return iter(())
         match self.encoding.format:
             case RecordFormat.CSV:
                 from spark_jobs.formats.csv_text import read_csv  # noqa: PLC0415
 
                 return read_csv(file, self.encoding, self.max_bytes)
+            case RecordFormat.TEXT:
+                from spark_jobs.formats.text_patterns import read_text  # noqa: PLC0415
+
+                return read_text(file, self.encoding, self.max_bytes)
             case RecordFormat.AVRO:
                 from spark_jobs.formats.avro_files import read_avro  # noqa: PLC0415
 
@@ -45,4 +64,4 @@ class FileReader:
 
                 return read_parquet(file)
             case other:
-                raise ValueError(f"{other} is no format of files of rows")
+                raise ValueError(f"{other} is no format of files")

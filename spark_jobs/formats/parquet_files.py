@@ -4,13 +4,13 @@ Values become the same text as in Avro (:mod:`spark_jobs.formats.json_text`). Co
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.formats import json_text
 from spark_jobs.formats.file_rows import FileRow
+from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.refusal import Refused, invalid
 
 _BATCH_ROWS = 1024
@@ -20,7 +20,7 @@ _MICROS_IN = {"s": 1_000_000, "ms": 1000, "us": 1}
 _MS_PER_DAY = 86_400_000
 
 
-def read_parquet(file: Path) -> Iterator[FileRow]:
+def read_parquet(file: InputFile) -> Iterator[FileRow]:
     """The rows of ``file`` in its order.
 
     Yields:

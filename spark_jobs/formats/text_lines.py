@@ -5,16 +5,22 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from spark_jobs.config.encoding import UTF_8, Encoding
+from spark_jobs.formats.input_file import InputFile
 
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-_GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_MARKS: Final = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+"""By the bytes that a text begins with, how its characters are encoded; the longer ones first."""
+GZIP, ZSTD, BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
 _CHUNK: Final = 64 * 1024
 _NO_TEXT: Final = "adloom.no_text"
 
@@ -32,56 +38,90 @@ codecs.register_error(_NO_TEXT, lambda error: ("\udcff", cast("UnicodeDecodeErro
 class Content:
     """The bytes of a file, decompressed and in UTF-8."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    NEVER: Final = 2**63 - 1
+    """A position that no file has."""
+
+    def __init__(self, file: BinaryIO, stored: BinaryIO, *, is_plain: bool) -> None:
+        self._file, self._stored = file, stored
+        self.is_plain = is_plain
+        """Whether these are the bytes of the file itself, so that reading can begin anywhere."""
+        self.position = 0
+        """How many bytes were read."""
 
     def lines(self, max_bytes: int) -> Iterator[bytes]:
         """The lines with their ends; of one that is longer than ``max_bytes``, its beginning, which is longer too."""
-        while line := self._read(max_bytes + 2):
-            end = line
-            while len(line) > max_bytes and end and not end.endswith(b"\n"):
-                end = self._read(_CHUNK)
+        while line := self._taken(self._file.readline, max_bytes + 2):
+            if len(line) > max_bytes and not line.endswith(b"\n"):
+                while (end := self._taken(self._file.readline, _CHUNK)) and not end.endswith(b"\n"):
+                    pass
             yield line
+
+    def read(self, count: int) -> bytes:
+        """The next ``count`` bytes; fewer only at the end."""
+        return self._taken(self._file.read, count)
+
+    def seek(self, position: int) -> None:
+        """Goes on at ``position``; only if the file ``is_plain``."""
+        self.position = self._file.seek(position)
+
+    def skip(self, count: int) -> None:
+        """Leaves out the next ``count`` bytes."""
+        if self.is_plain:
+            self.seek(self.position + count)
+            return
+        while count > 0 and (found := self.read(min(count, _CHUNK))):
+            count -= len(found)
 
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+        self._stored.close()
 
-    def _read(self, size: int) -> bytes:
+    def _taken(self, read: Callable[[int], bytes], size: int) -> bytes:
         try:
-            return self._file.readline(size)
+            found = read(size)
         except OSError as error:
             # Of the operating system's complaints, each has a number.
             if error.errno is None and not isinstance(error, gzip.BadGzipFile):
                 raise DamagedError(str(error)) from error
             raise
+        self.position += len(found)
+        return found
 
 
-def open_content(file: Path, charset: str = UTF_8) -> Content:
+def open_content(file: InputFile, charset: str = UTF_8) -> Content:
     """Opens ``file``, compressed by gzip, zstd or bzip2 or not, which its first bytes say.
 
     Args:
         file: of text.
-        charset: of the text, unless it begins with the mark of UTF-16.
+        charset: of the text, unless it begins with the mark of UTF-16 or UTF-32.
 
     Raises:
         OSError: it cannot be opened.
     """
-    plain = _decompressed(file)
+    stored = file.open("rb")
+    start = stored.read(len(ZSTD))
+    stored.seek(0)
+    plain = _decompressed(stored, start)
     try:
-        start = plain.peek(len(_UTF_16_MARKS[0]))  # type: ignore[attr-defined]
+        text = plain.peek(len(next(iter(_MARKS))))  # type: ignore[attr-defined]
     except (*DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        start = b""  # reading says why
-    charset = "utf-16" if start.startswith(_UTF_16_MARKS) else charset
-    return Content(plain if charset == UTF_8 else io.BufferedReader(_Recoded(plain, charset)))
+        plain.close()
+        stored.close()
+        stored = file.open("rb")
+        return Content(_decompressed(stored, start), stored, is_plain=False)  # reading says what is wrong
+    charset = next((found for mark, found in _MARKS.items() if text.startswith(mark)), charset)
+    if charset == UTF_8:
+        return Content(plain, stored, is_plain=plain is stored)
+    return Content(io.BufferedReader(_Recoded(plain, charset)), stored, is_plain=False)
 
 
 def text_lines(lines: Iterator[bytes], encoding: Encoding) -> Iterator[bytes]:
     """``lines`` without those that are to be skipped, and without a byte order mark."""
     for number, line in enumerate(islice(lines, encoding.skip_lines, None)):
-        yield line if number else line.removeprefix(_BYTE_ORDER_MARK)
+        yield line if number else line.removeprefix(BYTE_ORDER_MARK)
 
 
 def in_utf_8(value: bytes, charset: str) -> bytes:
@@ -89,18 +129,17 @@ def in_utf_8(value: bytes, charset: str) -> bytes:
     return value if charset == UTF_8 else value.decode(charset, _NO_TEXT).encode(UTF_8, "surrogateescape")
 
 
-def _decompressed(file: Path) -> BinaryIO:
-    with file.open("rb") as plain:
-        start = plain.read(len(_ZSTD))
-    if start.startswith(_GZIP):
-        return io.BufferedReader(cast("io.RawIOBase", gzip.open(file)))
-    if start.startswith(_BZ2):
-        return io.BufferedReader(cast("io.RawIOBase", bz2.open(file)))
-    if start.startswith(_ZSTD):
+def _decompressed(stored: BinaryIO, start: bytes) -> BinaryIO:
+    """The content of ``stored``, which begins with ``start``: itself, if it is not compressed."""
+    if start.startswith(GZIP):
+        return io.BufferedReader(cast("io.RawIOBase", gzip.open(stored)))
+    if start.startswith(BZ2):
+        return io.BufferedReader(cast("io.RawIOBase", bz2.open(stored)))
+    if start.startswith(ZSTD):
         import pyarrow as pa  # noqa: PLC0415 only for such files
 
-        return io.BufferedReader(cast("io.RawIOBase", pa.input_stream(str(file), compression="zstd")))
-    return file.open("rb")
+        return io.BufferedReader(cast("io.RawIOBase", pa.input_stream(stored, compression="zstd")))
+    return stored
 
 
 class _Recoded(io.RawIOBase):

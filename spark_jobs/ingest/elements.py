@@ -29,7 +29,7 @@ class ElementList:
     """A list whose elements are records.
 
     Attributes:
-        path: where it lies in a record.
+        path: where it lies in a record; without steps, the record itself is the list.
         is_read: whether a source that reads the record has its records there.
     """
 
@@ -54,12 +54,14 @@ def expanded(records: DataFrame, lists: Sequence[ElementList], schema: RecordSch
     for name, sql in outer.columns_sql(parse.TO_PARSE):
         read = read.withColumn(name, F.expr(sql))
     is_whole = F.coalesce(F.expr(schema.is_whole_sql(parse.TO_PARSE)), F.lit(False))
-    is_good = parse.is_object() & is_whole & ~parse.has_key_twice()
+    is_object = parse.is_object() & is_whole & ~parse.has_key_twice()
+    is_list = F.startswith(F.col(parse.TO_PARSE), F.lit("[")) & is_whole
     none = F.array(F.struct(F.lit(None).cast("int").alias(LIST), F.lit(None).cast("string").alias("text")))
-    chain = F.when(~is_good, none)
+    chain = F.when(F.lit(False), none)
     for number, one in enumerate(lists):
         texts = F.expr(schema.elements_sql(one.path, parse.TO_PARSE))
-        chain = chain.when(one.is_read & (F.size(texts) > 0), F.transform(texts, _elements_of(number)))
+        is_there = (is_object if one.path.steps else is_list) & one.is_read & (F.size(texts) > 0)
+        chain = chain.when(is_there, F.transform(texts, _elements_of(number)))
     read = read.withColumn("elements", chain.otherwise(none))
     rows = read.select(*there, outer.column, F.posexplode_outer("elements").alias(_NUMBER, _ELEMENT))
     is_element = F.col(f"{_ELEMENT}.{LIST}").isNotNull()

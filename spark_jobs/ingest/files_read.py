@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from spark_jobs.config.folders import OBJECTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.checkpoint_files import read_lines, write_lines
 
@@ -34,10 +35,10 @@ class FilesRead:
 
     def __init__(self, lake: Lake, checkpoint: str) -> None:
         self._lake, self._checkpoint = lake, checkpoint
-        self._found: dict[Path, int] = {}
+        self._found: dict[str, int] = {}
         self._last: dict[int, int] = {}
 
-    def until(self, reached: Sequence[Any]) -> Mapping[Path, int]:
+    def until(self, reached: Sequence[Any]) -> Mapping[str, int]:
         """The files of all batches up to an end, each with when it had been modified then, in ms since 1970.
 
         Args:
@@ -47,14 +48,15 @@ class FilesRead:
             last, end = self._last.get(number, -1), int(offset["logOffset"])
             for entry in _entries_after(self._lake, _folder(self._checkpoint, number), last):
                 if int(entry["batchId"]) <= end:
-                    self._found[path_of(str(entry["path"]))] = int(entry["timestamp"])
+                    self._found[location_of(str(entry["path"]))] = int(entry["timestamp"])
             self._last[number] = end
         return self._found
 
 
-def path_of(uri: str) -> Path:
-    """The file that Spark means by ``uri``."""
-    return Path(f"/{unquote(uri).removeprefix('file:').lstrip('/')}")
+def location_of(uri: str) -> str:
+    """The location of the file that Spark means by ``uri``: a path, or ``s3a://bucket/key``."""
+    path = unquote(uri)
+    return path if path.startswith(OBJECTS) else f"/{path.removeprefix('file:').lstrip('/')}"
 
 
 def count_files(lake: Lake, checkpoint: str) -> int:
@@ -93,7 +95,10 @@ def forget_moved_files(lake: Lake, checkpoint: str) -> int:
 
 
 def _is_needed(entry: Mapping[str, Any], newest: int, there: dict[Path, frozenset[str]]) -> bool:
-    file = path_of(str(entry["path"]))
+    location = location_of(str(entry["path"]))
+    file = Path(location)
+    if location.startswith(OBJECTS):
+        return True  # a store has room, and is far to be asked about each
     if file.parent not in there:
         try:
             there[file.parent] = frozenset(one.name for one in file.parent.iterdir())

@@ -8,7 +8,7 @@ from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.events import OBSERVED, QUARANTINED
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
-from spark_jobs.queries.manifest import FILES, KAFKA
+from spark_jobs.queries.manifest import KAFKA
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.state_settings import StateSetting, needs_reset, only_more
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 NAME = "ingest"
 
 
-def _kind(settings: Settings, source: str) -> str:
-    # A second stream reads files that are not JSON Lines.
-    return f"{source} of rows" if source == FILES and settings.has_row_files else source
+def _kind(_settings: Settings, source: str) -> str:
+    return source
 
 
 def _topics(settings: Settings, source: str) -> tuple[str, ...]:

@@ -1,25 +1,27 @@
 """A few records of a file or topic, without Spark: to look at before anything runs."""
 
-import gzip
-import zlib
+import codecs
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from spark_jobs.config.encoding import UTF_8
 from spark_jobs.config.kafka import NO_ID, SAMPLES_GROUP, librdkafka_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.decoding import Decoded, Decoder
 from spark_jobs.formats.files import FileReader
+from spark_jobs.formats.input_file import InputFile
+from spark_jobs.formats.text_lines import DAMAGE, open_content
 
 _ANSWER_S = 15.0
 _POLL_S = 1.0
 _AT_ONCE = 500
+_HEAD_BYTES = 1024 * 1024
 _AWAY = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001 so they are called
 
 
@@ -29,7 +31,7 @@ class Sample:
 
     Attributes:
         place: where it was found: a line, a row, or partition and offset.
-        raw: its bytes; of a file that is not JSON Lines, its JSON text.
+        raw: its bytes; of a file of rows, its JSON text.
         decoded: what was decoded from it; None: it is JSON.
     """
 
@@ -38,33 +40,49 @@ class Sample:
     decoded: Decoded | None = None
 
 
-def sample_file(file: Path, limit: int, reader: FileReader | None) -> Iterator[Sample]:
+def sample_file(file: InputFile, limit: int, reader: FileReader) -> Iterator[Sample]:
     """The first ``limit`` records of ``file``.
 
     Args:
-        file: ``.gz``: decompressed, if it is text.
+        file: the file.
         limit: how many.
-        reader: of its rows; None: it has JSON lines.
+        reader: of its records.
 
     Raises:
         SourceError: it cannot be read.
     """
     try:
-        yield from islice(_rows(file, reader) if reader else _lines(file), limit)
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        yield from islice(_rows(file, reader), limit)
+    except OSError as error:
+        raise SourceError(f"{file.name} cannot be read: {error.strerror or error}") from error
 
 
-def _lines(file: Path) -> Iterator[Sample]:
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            yield Sample(f"line {number}", line.rstrip(b"\r\n"))
+def charset_of(file: InputFile) -> str:
+    """How the characters of ``file`` are encoded: UTF-8 or UTF-16, or else most likely as in western Windows.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        with closing(open_content(file)) as content:
+            codecs.getincrementaldecoder(UTF_8)().decode(content.read(_HEAD_BYTES))
+    except UnicodeDecodeError:
+        return "windows-1252"
+    except DAMAGE:
+        pass  # its rows say so
+    except OSError as error:
+        raise SourceError(f"{file.name} cannot be read: {error.strerror or error}") from error
+    return UTF_8
 
 
-def _rows(file: Path, reader: FileReader) -> Iterator[Sample]:
+def _rows(file: InputFile, reader: FileReader) -> Iterator[Sample]:
     for row in reader.rows(file):
-        raw = row.text.encode() if row.text else row.raw
-        yield Sample(row.place.replace("=", " "), raw, Decoded(row.text, row.verdict, row.reason))
+        place = f"line {row.line}" if row.line else row.place.replace("=", " ")
+        if row.text or row.verdict:
+            raw = row.text.encode() if row.text else row.raw
+            yield Sample(place, raw, Decoded(row.text, row.verdict, row.reason))
+        else:
+            yield Sample(place, row.raw.rstrip(b"\r"))
 
 
 def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decoder | None) -> Iterator[Sample]:

@@ -6,14 +6,11 @@ from itertools import islice
 from pathlib import Path
 
 from spark_jobs.config.durations import EPOCH, microseconds
-from spark_jobs.config.encoding import format_of_file
 from spark_jobs.config.settings import Settings
-from spark_jobs.config.sources import origin_of_files
 from spark_jobs.contract.events import OK
 from spark_jobs.errors import SourceError
-from spark_jobs.formats.sources import readers
-from spark_jobs.ingest.arriving import files_of
 from spark_jobs.ingest.in_python.judge import Judge
+from spark_jobs.ingest.input_files import FoundFile, files_of, input_file
 from spark_jobs.ingest.samples import sample_file
 
 _LOOKED_AT = 1000
@@ -28,45 +25,36 @@ class UnreadFiles:
         source: a folder in place of those of the sources.
     """
 
-    def __init__(self, settings: Settings, source: Path | None) -> None:
+    def __init__(self, settings: Settings, source: str | Path | None) -> None:
         self._settings, self._source = settings, source
         self._judge = Judge(settings)
-        self._first: dict[Path, int | None] = {}
+        self._first: dict[str, int | None] = {}
 
-    def first_events(self, read: Collection[Path]) -> dict[str, int | None]:
-        """By path of each file that is there and not in ``read``, the time of its first event.
+    def first_events(self, read: Collection[str]) -> dict[str, int | None]:
+        """By location of each file that is there and not in ``read``, the time of its first event.
 
         In microseconds since 1970; None: its first records are no events.
         """
-        # A file may be a link: Spark notes where it lies, not where that leads.
-        there = self._there()
-        folders = {folder: folder.resolve() for folder in {file.parent for file in there}}
-        unread = [file for file in there if folders[file.parent] / file.name not in read]
+        unread = [file for file in self._there() if file.location not in read]
         for file in unread:
-            if file not in self._first:
-                self._first[file] = self._first_event(file)
-        return {str(file): self._first[file] for file in unread}
+            if file.location not in self._first:
+                self._first[file.location] = self._first_event(file)
+        return {file.location: self._first[file.location] for file in unread}
 
-    def _there(self) -> list[Path]:
+    def _there(self) -> list[FoundFile]:
         try:
             return files_of(self._settings, self._source)
         except SourceError:
             return []  # those that were read have been moved away
 
-    def _first_event(self, file: Path) -> int | None:
-        kind, now = format_of_file(file.name), datetime.now(UTC)
-        folder = None if self._source else file.parent
-        reader, origin = None, origin_of_files(folder, kind) if folder else None
-        if not kind.is_json:
-            reader, origin = readers(self._settings, folder).get(kind, (None, None))
-            if reader is None:
-                return None
+    def _first_event(self, file: FoundFile) -> int | None:
+        now, place = datetime.now(UTC), input_file(file.location, self._settings.s3)
         try:
-            for one in islice(sample_file(file, _LOOKED_AT, reader), _LOOKED_AT):
+            for one in islice(sample_file(place, _LOOKED_AT, file.of.reader), _LOOKED_AT):
                 judged = (
-                    self._judge.judge_decoded(one.decoded, now, origin)
+                    self._judge.judge_decoded(one.decoded, now, file.of.origin)
                     if one.decoded
-                    else self._judge.judge(one.raw, now, origin)
+                    else self._judge.judge(one.raw, now, file.of.origin)
                 )
                 for event in (found.event for found in judged if found.verdict == OK):
                     time = event["event_time"]

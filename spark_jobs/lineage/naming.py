@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from spark_jobs.config.folders import Folder
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
@@ -30,4 +31,11 @@ def names_of_sources(settings: Settings) -> list[Name]:
     # The first broker names the cluster.
     broker = settings.kafka.bootstrap_servers.partition(",")[0].strip()
     topics = [Name(f"kafka://{broker}", topic) for topic in settings.topics] if broker else []
-    return topics + [Name("file", str(path.absolute())) for path in settings.paths]
+    return topics + [_name_of(folder) for folder in settings.folders]
+
+
+def _name_of(folder: Folder) -> Name:
+    if folder.is_local:
+        return Name("file", folder.location)
+    parts = urlsplit(folder.location)
+    return Name(f"s3://{parts.netloc}", parts.path.strip("/"))

@@ -114,8 +114,10 @@ def _each(place: str, text: str) -> Path | None:
         path = parse_path(text)
     except MappingError as error:
         raise SettingsError(f"{place}, {error}\n{_pointed(error)}") from error
-    if not path.steps or path.root or not isinstance(path.steps[0], str):
-        raise SettingsError(f"{place}: {text} names no list in the record; write its path, as $.events")
+    if path.root or not isinstance((*path.steps, "")[0], str):
+        raise SettingsError(
+            f"{place}: {text} names no list in the record; write its path, as $.events, or $ if the record is a list"
+        )
     return path
 
 

@@ -13,7 +13,7 @@ from spark_jobs.spark.jars.ready import jars_folder, mending
 from spark_jobs.spark.java import EXECUTOR_OPTIONS, Lifetime, driver_options
 from spark_jobs.spark.names import IN_MEMORY, ROCKSDB
 from spark_jobs.spark.partitions import partitions
-from spark_jobs.spark.s3a import s3a_conf, trust_options
+from spark_jobs.spark.s3a import CHECKPOINTS, s3a_conf, trust_options
 
 # Hadoop's own local file system starts a process (chmod) for each file it creates, and a batch creates dozens.
 _LOCAL_FILES = {
@@ -51,7 +51,7 @@ def spark_conf(
     """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
 
     Args:
-        settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
+        settings: see ``[spark]``, and ``[s3]`` for a lake or input files in the object store.
         is_local: whether the lake is.
         log_file: where Spark's own log goes; None: only its errors are kept, on stderr.
         scratch: this process's own folder for temporary files. Without it Java uses the machine's, and trusts the
@@ -66,7 +66,7 @@ def spark_conf(
     if not any(jars.glob("delta-spark_*.jar")):
         raise EnvironmentMissingError(f"no Delta jar in {jars}: Spark cannot write tables; {mending()}")
     java_options = driver_options(lifetime, log_file=log_file, temporary=scratch)
-    if scratch and not is_local:
+    if scratch:
         java_options.extend(trust_options(settings.s3, scratch))
     properties = table_properties(settings.tables)
     return {
@@ -108,7 +108,9 @@ def spark_conf(
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **({} if is_one_process(settings) else _cluster_conf(settings.spark)),
         **(_INTERPRETED if lifetime is Lifetime.SHORT else {}),
-        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3) | _log_store()),
+        # Files of a local lake's input may lie there, too.
+        **s3a_conf(settings.s3),
+        **(_LOCAL_FILES if is_local else CHECKPOINTS | _log_store()),
         **streaming_conf(settings),
     }
 

@@ -1,4 +1,4 @@
-"""Spark's configuration for a lake in an S3-compatible object store."""
+"""Spark's configuration for a lake, or input files, in an S3-compatible object store."""
 
 import os
 import re
@@ -29,11 +29,16 @@ _FIXED = {
     "fs.s3a.retry.limit": "8",
     "fs.s3a.retry.interval": "500ms",
 }
-_OBJECT_CHECKPOINTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+CHECKPOINTS = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+    )
+}
+"""Of a lake in the store."""
 
 
 def s3a_conf(settings: S3Settings) -> dict[str, str]:
-    """Spark's configuration for a lake at ``s3a://``. It holds no keys: Java finds them where boto3 does."""
+    """Spark's configuration for what lies at ``s3a://``. It holds no keys: Java finds them where boto3 does."""
     by_profile = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
     by_chain = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
     options = {
@@ -45,10 +50,7 @@ def s3a_conf(settings: S3Settings) -> dict[str, str]:
     if settings.endpoint:
         options["fs.s3a.endpoint"] = settings.endpoint
         options["fs.s3a.connection.ssl.enabled"] = str(urlsplit(settings.endpoint).scheme == "https").lower()
-    return {
-        **{f"spark.hadoop.{name}": value for name, value in options.items()},
-        "spark.sql.streaming.checkpointFileManagerClass": _OBJECT_CHECKPOINTS,
-    }
+    return {f"spark.hadoop.{name}": value for name, value in options.items()}
 
 
 def name_profile(settings: S3Settings) -> None:

@@ -41,8 +41,7 @@ def start_session(
     if running := SparkSession.getActiveSession():
         return running
     is_local = lake is None or lake.is_local
-    if not is_local:
-        name_profile(settings.s3)
+    name_profile(settings.s3)
     if is_submitted():
         # The JVM is running already, with the options of `adloom submit`; its folders are the cluster's.
         return _configured(SparkSession.builder.appName("adloom"), streaming_conf(settings)).getOrCreate()

@@ -27,8 +27,8 @@ from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.alignment import STEP_US, Alignment, Taken
-from spark_jobs.ingest.arriving import folders_of
 from spark_jobs.ingest.files_read import FilesRead
+from spark_jobs.ingest.input_files import folders_of
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
 from spark_jobs.ingest.unread_files import UnreadFiles
@@ -63,7 +63,7 @@ class Backlog(Protocol):
 
 
 @contextmanager
-def backlog_of(lake: OpenLake, source: Path | None) -> Iterator[Backlog]:
+def backlog_of(lake: OpenLake, source: str | Path | None) -> Iterator[Backlog]:
     """The backlog while ``ingest`` reads: ``source``, or else the folders or topics of the settings.
 
     Raises:
@@ -209,7 +209,7 @@ class _KafkaBacklog(_AlignedBacklog):
 
 
 class _FileBacklog(_AlignedBacklog):
-    def __init__(self, lake: OpenLake, bronze: AlignedTable, source: Path | None) -> None:
+    def __init__(self, lake: OpenLake, bronze: AlignedTable, source: str | Path | None) -> None:
         super().__init__(lake, bronze, _ROWS_AT_ONCE)
         self._files, self._read = UnreadFiles(lake.settings, source), FilesRead(lake, self._checkpoint)
         note = last_note(lake, INGEST)

@@ -11,7 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contract.contract import Contract
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.ingest.arriving import arriving_files, folders_of
+from spark_jobs.ingest.arriving import arriving_files
+from spark_jobs.ingest.input_files import folders_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.lock import Check
 from spark_jobs.lake.notes import CommitNote
@@ -51,7 +52,7 @@ class RunResult:
 
 def run(
     lake: OpenLake,
-    source: Path | None,
+    source: str | Path | None,
     *,
     drain: bool = False,
     measure: bool = True,

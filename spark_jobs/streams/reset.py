@@ -13,7 +13,8 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from spark_jobs.errors import CheckpointError
-from spark_jobs.ingest.arriving import arriving_files, folders_of
+from spark_jobs.ingest.arriving import arriving_files
+from spark_jobs.ingest.input_files import folders_of
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.queries.append_missing import is_of_reset
 from spark_jobs.queries.manifest import FILES, KAFKA
@@ -39,7 +40,7 @@ class Reset:
     open_events: int
 
 
-def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
+def reset(lake: OpenLake, name: str, source: str | Path | None = None) -> Reset:
     """Creates a new version of the checkpoint of the query ``name``: no row of its output is lost or repeated.
 
     Decisions of the query stay; everything else follows the new settings, whichever of them changed:
@@ -120,7 +121,9 @@ def _last_note(lake: OpenLake, query: Query) -> CommitNote | None:
     return None
 
 
-def _restart_at_end(lake: OpenLake, query: Query, note: CommitNote | None, source: Path | None, version: int) -> str:
+def _restart_at_end(
+    lake: OpenLake, query: Query, note: CommitNote | None, source: str | Path | None, version: int
+) -> str:
     """Restarts ``ingest`` where bronze ends. Returns that position in Kafka; empty for files and at the start."""
     if not folders_of(lake.settings, source):
         return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""

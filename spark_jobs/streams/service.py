@@ -14,7 +14,8 @@ from spark_jobs.config.choices import Trigger
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.contract import Contract
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka, folders_of
+from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka
+from spark_jobs.ingest.input_files import folders_of
 from spark_jobs.ingest.kafka import check_topics
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.contracts import record
@@ -58,7 +59,7 @@ def run_job(
     stop: StopRequest,
     *,
     requests: StopRequests | None = None,
-    source: Path | None = None,
+    source: str | Path | None = None,
     contract: Contract | None = None,
 ) -> ServiceOutcome:
     """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
@@ -140,7 +141,7 @@ def _claim(lake: OpenLake, job: str, source: str) -> None:
         )
 
 
-def _arrival(lake: OpenLake, source: Path | None) -> Callable[[], DataFrame]:
+def _arrival(lake: OpenLake, source: str | Path | None) -> Callable[[], DataFrame]:
     """Checks that there is a source. The result opens its stream, once the checkpoint is claimed."""
     if folders_of(lake.settings, source):
         files = arriving_files(lake.spark, lake.settings, source)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from tests.airflow.conftest import JOBS
 from tests.airflow.embedded import Airflow

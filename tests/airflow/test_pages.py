@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from tests.airflow.embedded import Airflow

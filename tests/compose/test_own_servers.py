@@ -12,7 +12,7 @@ import trustme
 from spark_jobs.config.choices import SaslMechanism, SecurityProtocol
 from spark_jobs.config.sections import KafkaSettings, S3Settings
 from spark_jobs.generator.publish import publish
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from tests.compose.conftest import check_engine, running

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 
 from spark_jobs.config.kafka import librdkafka_options
 from spark_jobs.generator.publish import publish
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 from spark_jobs.streams.reports import read_reports
 from tests.compose.stack import LAKE, Stack

@@ -50,6 +50,7 @@ _SOURCES = {
     },
 }
 _SETTINGS = Settings.model_validate({"source": _SOURCES})
+_OF_BATCH = {"event_id": "$.id", "event_time": "timestamp_seconds($.at)", "user_id": "'u'", "impression_id": "$.i"}
 _IMPRESSION = {"kind": "imp", "id": "i", "c": 7, "a": ["x", "y"], "price": 0.5, "seen": True, "worth": 3}
 _CLICK = {"kind": "clk", "id": "k", "i": "i"}
 
@@ -97,6 +98,35 @@ def _lines() -> list[bytes]:
 
 def test_both_engines_take_records_apart_alike(spark: SparkSession, tmp_path: Path) -> None:
     assert_agreement(spark, _lines(), _SETTINGS, tmp_path)
+
+
+_LISTS = Settings.model_validate(
+    {"source": {"batches": _SOURCES["clicks"] | {"each": "$", "map": _OF_BATCH}, "others": _SOURCES["whole"]}}
+)
+
+
+def test_a_record_may_be_the_list_itself(spark: SparkSession, tmp_path: Path) -> None:
+    """As a batch of CloudEvents is."""
+    texts = [
+        *(
+            '[{"kind": "clk", "id": "k", "at": 1772366400, "i": "i"}, {"kind": "clk", "id": "l", "at": "x", "i": 2}]',
+            "[]",
+            "[ ]",
+        ),
+        *(
+            "[1, null, [], {}]",
+            "[[{}]]",
+            '[{"kind": "clk"}] x',
+            '[{"kind": "clk"}',
+            "[" * 200,
+            '["\\ud800"]',
+            '[{"a": 1, "a": 2}]',
+        ),
+        *('{"kind": "act", "id": "w", "sent": 1767268800000, "user": {"id": "u"}}', '[{"kind": "clk", "id": 1e400}]'),
+    ]
+    assert_agreement(spark, [text.encode() for text in texts], _LISTS, tmp_path)
+    places = [(one.place, one.verdict) for one in Judge(_LISTS).judge(texts[0].encode(), _RECEIVED)]
+    assert places == [("[0]", OK), ("[1]", "invalid_event_time")]
 
 
 @pytest.mark.slow

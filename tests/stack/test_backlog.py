@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.update import update_ledger
 from tests.stack.conftest import StartJob

@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from tests.stack.conftest import StartJob

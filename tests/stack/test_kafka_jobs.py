@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows

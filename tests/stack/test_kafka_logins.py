@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from spark_jobs.contract.tables import BRONZE_EVENTS
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.open import open_lake
 from tests.stack.certificates import kafka_pem
 from tests.stack.flow import send

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from spark_jobs.config.sections import S3Settings
-from spark_jobs.ingest.files import read_records
+from spark_jobs.ingest.input_files import read_records
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from tests.stack.certificates import kafka_pem

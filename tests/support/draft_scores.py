@@ -42,7 +42,7 @@ def settings_of(draft: str) -> tuple[Settings, dict[str, Any]]:
     """The settings that a draft is, and by source what it says of the format."""
     sections = tomllib.loads(draft)
     formats = {
-        name: {key: source[key] for key in ("format", "delimiter") if key in source}
+        name: {key: source[key] for key in ("format", "delimiter", "files") if key in source}
         for name, source in sections["source"].items()
     }
     return Settings.model_validate(sections), formats

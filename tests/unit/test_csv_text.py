@@ -148,6 +148,10 @@ def test_the_content_says_how_it_is_compressed(tmp_path: Path, compress: Callabl
     assert [row.text for row in read_csv(place, _encoding())] == ['{"a":"1","b":"2"}', '{"a":"3","b":"4"}']
 
 
+_OTHER_BEGINNINGS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1f\x8b", b"BZh", b"\x28\xb5", b"sep=")
+"""Of text that is compressed, or in another character set, or for Excel."""
+
+
 @given(st.binary(max_size=300), st.sampled_from(["", '"']), st.sampled_from([10, 40, 1000]))
 def test_any_bytes_of_a_file_end_and_none_of_its_lines_is_lost(content: bytes, quote: str, most: int) -> None:
     """Property: each line that is not blank is a part of some row, or of a verdict, in its order."""
@@ -159,7 +163,9 @@ def test_any_bytes_of_a_file_end_and_none_of_its_lines_is_lost(content: bytes, q
     assert [row.place for row in rows if row.place.startswith("row=")] == [
         f"row={number}" for number in range(sum(row.place.startswith("row=") for row in rows))
     ]
-    if not quote and not content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"BZh", b"\x28\xb5", b"sep=")):
+    if not quote and not content.startswith(
+        (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1f\x8b", b"BZh", b"\x28\xb5", b"sep=")
+    ):
         lines = [line for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip(b"\r")]
         assert len(rows) >= len(lines)
 

@@ -46,7 +46,7 @@ def test_each_look_reads_what_was_noted_since_the_last_one(lake: Lake, folder: P
         _note(lake, folder, f"{batch}.compact" if is_sum else str(batch), range(batch + 1) if is_sum else [batch])
         # A batch is noted before it is planned: its files are not read yet.
         found = read.until([{"logOffset": batch - 1}]) if batch else {}
-        assert found == {folder / f"{one}.jsonl": 1000 + one for one in range(batch)}
+        assert found == {f"{folder}/{one}.jsonl": 1000 + one for one in range(batch)}
         assert found == (FilesRead(lake, _CHECKPOINT).until([{"logOffset": batch - 1}]) if batch else {})
     lake.files.delete([f"{_SOURCE}/{batch}" for batch in range(10)])  # as Spark does once they are summed up
     assert count_files(lake, _CHECKPOINT) == 23

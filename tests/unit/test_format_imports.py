@@ -17,7 +17,7 @@ _AVRO = _DECODE + "decoder('avro', schema=Schema(AVRO, '\"int\"')).decode(bytes(
         ("import spark_jobs.formats.decoding", "pyarrow google.protobuf grpc_tools fastavro pyspark pandas"),
         ("import spark_jobs.formats.files", "pyarrow google.protobuf grpc_tools fastavro pyspark pandas"),
         (_AVRO, "pyarrow google.protobuf grpc_tools fastavro pyspark pandas boto3"),
-        ("import spark_jobs.ingest.decode, spark_jobs.ingest.row_files", "google.protobuf grpc_tools fastavro"),
+        ("import spark_jobs.ingest.decode, spark_jobs.ingest.files", "google.protobuf grpc_tools fastavro"),
     ],
 )
 def test_libraries_are_loaded_only_for_their_format(code: str, absent: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
 from spark_jobs.errors import SettingsError
 from spark_jobs.generator import bots
 from spark_jobs.generator.devices import DATACENTERS
@@ -20,7 +21,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.labels import LABELS
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic
-from spark_jobs.ingest.files import list_files, read_records
+from spark_jobs.ingest.input_files import files_of, read_records
 from tests.support.verdicts import judge
 
 SPEC = GeneratorSpec(events=20_000, seed=1, bots=0.2, conversions=0.3, duplicates=0, malformed=0, late=0)
@@ -211,12 +212,14 @@ def test_labels_lie_where_nothing_reads_events(tmp_path: Path) -> None:
     summary = generate(spec, tmp_path)
     labels = [json.loads(line) for line in (tmp_path / LABELS).read_text().splitlines()]
     assert len(labels) == summary.bots > 100
-    assert [file.name for file in list_files(tmp_path)] == [f"events-{number:05}.jsonl" for number in range(3)]
+    assert [file.name for file in files_of(Settings(), tmp_path)] == [
+        f"events-{number:05}.jsonl" for number in range(3)
+    ]
     assert len(list(read_records(tmp_path))) == spec.record_count
     with pytest.raises(SettingsError, match=r"already contains events-00000\.jsonl and 3 more"):
         generate(spec, tmp_path)
-    for file in list_files(tmp_path):
-        file.unlink()
+    for file in files_of(Settings(), tmp_path):
+        Path(file.location).unlink()
     with pytest.raises(SettingsError, match=r"already contains labels\.jsonl"):
         generate(spec, tmp_path)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.cli.opening import lifetime_of
+from spark_jobs.config.settings import Settings
 from spark_jobs.errors import EnvironmentMissingError
+from spark_jobs.ingest.input_files import files_of
 from spark_jobs.lake.open import open_lake
 from spark_jobs.spark.java import Lifetime, check_java
 
@@ -140,7 +142,10 @@ def test_how_long_java_is_to_work_comes_from_the_size_of_the_lake_and_its_input(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)
-    lake, files = open_lake(str(tmp_path / "lake")), [one for one in tmp_path.iterdir() if one.is_file()]
+    lake, files = (
+        open_lake(str(tmp_path / "lake")),
+        files_of(Settings(), tmp_path) if any("/" not in name for name in sizes) else [],
+    )
     assert lifetime_of(lake, files) is lifetime
 
 

@@ -1,11 +1,11 @@
 """``[source.NAME]``: what is refused, and what the message says."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from spark_jobs.config.folders import Folder
 from spark_jobs.config.settings import Settings
 
 _MAP = {"event_id": "$.id", "event_time": "timestamp_millis($.ts)", "user_id": "$.user"}
@@ -41,7 +41,7 @@ def _settings(*sources: dict[str, Any], **sections: Any) -> Settings:
         pytest.param([_AVRO, {"topics": "t"}], "s1.format: differs", id="formats-of-a-topic"),
         pytest.param(
             [{"format": "csv", "path": "in"}, {"format": "csv", "path": "in", "delimiter": ";"}],
-            "s1.delimiter: differs from that of source.s0, which reads the same csv files",
+            "s1.delimiter: differs from that of source.s0, which reads the same files (",
             id="delimiters-of-a-folder",
         ),
     ],
@@ -71,8 +71,5 @@ def test_the_registry_gives_the_schemas_unless_a_source_says_otherwise() -> None
 
 
 def test_the_folders_and_topics_of_all_sources_are_read() -> None:
-    assert _settings({"path": "a"}, {"path": "b"}, {"path": "a"}).paths == (Path("a"), Path("b"))
+    assert _settings({"path": "a"}, {"path": "b"}, {"path": "a"}).folders == (Folder.of("a"), Folder.of("b"))
     assert _settings({"topics": "a,b"}, {"topics": "b,c"}).topics == ("a", "b", "c")
-    assert not _settings({"path": "a"}).has_row_files
-    assert _settings({"path": "a", "format": "csv"}).has_row_files
-    assert not _settings(_AVRO).has_row_files

@@ -149,13 +149,12 @@ class Judge:
 
     def _elements(self, record: Record, text: str, origin: str | None) -> tuple[list[Record], Path | None]:
         """The elements of the first list of sources that the record has, and its path."""
-        if not self._lists:
-            return [], None
-        with suppress(NotReadError):
-            for each in self._lists if root_of(text) and record.root() is not None else ():
-                mappings = (self._mappings.get(name) for name in self._that_read(origin))
-                if any(one and one.each == each for one in mappings) and (found := record.elements(each)):
-                    return [Record(one.text.strip(_BLANK), record) for one in found], each
+        for each in self._lists:
+            mappings = (self._mappings.get(name) for name in self._that_read(origin))
+            if not any(one and one.each == each for one in mappings) or not _may_have(each, record, text):
+                continue
+            if found := record.elements(each):
+                return [Record(one.text.strip(_BLANK), record) for one in found], each
         return [], None
 
     def _taken(self, record: Record, each: Path | None, received: datetime, origin: str | None) -> Iterator[Judgement]:
@@ -252,6 +251,15 @@ def _mapped(name: str, expression: Expression, record: Record) -> Given:
         is_wrong = not record.is_text(expression.bare_path)
     read = ", ".join(_quoted(str(path), record.get(path)) for path in expression.paths)
     return Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")
+
+
+def _may_have(each: Path, record: Record, text: str) -> bool:
+    """Whether a record can be read as what has the list ``each``: as an object, or as the list itself."""
+    if not each.steps:
+        return isinstance(Record(text, is_whole=True).root(), list) and record.root() is not None
+    with suppress(NotReadError):
+        return bool(root_of(text)) and record.root() is not None
+    return False
 
 
 def _quoted(path: str, text: str | None) -> str:

@@ -19,12 +19,21 @@ def row_store(lake: Lake, settings: S3Settings) -> RowStore:
     """
     if lake.is_local:
         return RowStore(LocalFileSystem(), str(lake.path))
+    return RowStore(s3_filesystem(settings), lake.root.partition("://")[2])
+
+
+def s3_filesystem(settings: S3Settings) -> S3FileSystem:
+    """The object store, for paths as ``bucket/key``. Sends no request.
+
+    Raises:
+        SettingsError: there is no such profile, or there are no keys.
+    """
     # boto3 takes a moment to load, and a lake in a folder does not need it.
     from spark_jobs.lake.store.objects import credentials  # noqa: PLC0415
 
     access_key, secret_key, token = credentials(settings)
     endpoint = urlsplit(settings.endpoint)
-    filesystem = S3FileSystem(
+    return S3FileSystem(
         access_key=access_key,
         secret_key=secret_key,
         session_token=token,
@@ -36,4 +45,3 @@ def row_store(lake: Lake, settings: S3Settings) -> RowStore:
         request_timeout=_READ_S,
         tls_ca_file_path=str(settings.ca_file) if settings.ca_file else None,
     )
-    return RowStore(filesystem, lake.root.partition("://")[2])

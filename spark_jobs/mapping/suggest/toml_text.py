@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from spark_jobs.mapping.suggest.draft import Draft, DraftField, Shape, SourceDraft
 from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind
@@ -32,10 +33,10 @@ def _source(source: SourceDraft, shape: Shape) -> Iterator[str]:
     yield from _checks(source.checks)
     if shape.format != "json":
         yield f"format = {_text(shape.format)}"
-        if shape.delimiter != ",":
-            yield f"delimiter = {_text(shape.delimiter)}"
-        if not shape.quote:
-            yield 'quote = ""'
+    given, usual = asdict(shape), asdict(Shape())
+    for name in ("pattern", "delimiter", "quote", "comment", "files", "charset"):
+        if given[name] != usual[name]:
+            yield f"{name} = {_text(given[name])}"
     if source.each:
         yield f"each = {_text(source.each)}"
     if source.when:

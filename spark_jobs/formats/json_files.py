@@ -1,0 +1,297 @@
+r"""Files of JSON: a value on each line, several of them, an array of values, or values over several lines.
+
+The first line decides::
+
+    {"id": 1}              lines     each line is a record; one that ends early harms no other
+    {"id": 1}{"id": 2}     lines     each value is a record
+    [{"id": 1}, …]         lines     each element is a record
+    {                      values    whatever lies between values, as line ends and the commas of an array
+      "id": 1
+
+A value that cannot be read is a record up to the next line that begins as it does.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final, NamedTuple
+
+from spark_jobs.config.encoding import Encoding
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, RECORD_TOO_LARGE
+from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.formats.input_file import InputFile
+from spark_jobs.formats.text_lines import BYTE_ORDER_MARK, DAMAGE, Content, open_content
+
+_BLANK: Final = b" \t\r\n\0"
+_NEAR_END: Final = 8
+"""Characters at the end of what is there that may be the beginning of an escape or a word."""
+_HEAD: Final = 1024 * 1024
+_CHUNK: Final = 64 * 1024
+_BYTES: Final = "iso-8859-1"
+"""Values are looked for in text with a character for each byte: only letters of ASCII separate them."""
+_BETWEEN: Final = re.compile(r"[ \t\r\n\0]*")
+_BETWEEN_ELEMENTS: Final = re.compile(r"[ \t\r\n\0,]*")
+_decode = json.JSONDecoder().raw_decode
+
+
+class Block(NamedTuple):
+    """A part of a file that a task reads: the lines that begin at bytes from ``start`` up to ``end``.
+
+    What cannot be divided belongs to the block from 0 on.
+    """
+
+    start: int
+    end: int
+
+
+def read_json(
+    file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES, block: Block | None = None
+) -> Iterator[FileRow]:
+    """The values of ``file`` in its order, as they are.
+
+    Args:
+        file: compressed or not, as its content says.
+        encoding: its character set, and which lines are no records.
+        max_bytes: longer values are not read.
+        block: the part of it that is read; None: all.
+
+    Yields:
+        Rows whose ``raw`` is the value, and one for each part that could not be read. Positions are those in the text
+        once it is decompressed and in UTF-8.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+    """
+    start = block.start if block else 0
+    try:
+        with closing(open_content(file, encoding.charset)) as head:
+            # A file that is not divided has been read with its first block.
+            has_lines, can_start = _has_lines(head, encoding, max_bytes), head.is_plain
+        if start and not (has_lines and can_start):
+            return
+        with closing(open_content(file, encoding.charset)) as content:
+            if not has_lines:
+                yield from _Values(content, encoding, max_bytes)
+            elif block and can_start:
+                yield from _lines(content, encoding, max_bytes, block)
+            else:
+                yield from _lines(content, encoding, max_bytes, Block(0, content.NEVER))
+    except DAMAGE as error:
+        yield FileRow("bytes=0-", None, INVALID_ENCODING, f"the file cannot be read: {error}")
+
+
+def _has_lines(content: Content, encoding: Encoding, max_bytes: int) -> bool:
+    """Whether each line of the file is a record, or several; else a value may go over lines."""
+    most = max(_HEAD, max_bytes)
+    for number, line in enumerate(content.lines(most)):
+        bare = _bare(line, is_first=not number)
+        if number < encoding.skip_lines or not bare or _is_comment(bare, encoding):
+            continue
+        if not bare.startswith((b"{", b"[")):
+            return True
+        if len(line) > most:
+            return False
+        return not _is_beginning(bare.decode(_BYTES))
+    return True
+
+
+def _is_beginning(text: str) -> bool:
+    """Whether the value that ``text`` begins with goes on after its end."""
+    try:
+        _decode(text)
+    except json.JSONDecodeError as error:
+        return _is_cut(error, len(text))
+    except RecursionError:
+        return False
+    return False
+
+
+def _is_cut(error: json.JSONDecodeError, length: int) -> bool:
+    return error.msg.startswith("Unterminated string") or error.pos >= length - _NEAR_END
+
+
+def _lines(content: Content, encoding: Encoding, max_bytes: int, block: Block) -> Iterator[FileRow]:
+    lines = content.lines(max_bytes)
+    if block.start:
+        content.seek(block.start - 1)
+        next(lines, b"")  # it begins in the block before
+    number, begin = 0, content.position
+    most = encoding.skip_lines if encoding.comment != "{" else content.NEVER
+    try:
+        while begin < block.end and (line := next(lines, b"")):
+            end, number = content.position, number + 1
+            # Hardly any line needs more than this look.
+            is_one = line[:1] == b"{" and b"}{" not in line and b"} {" not in line
+            if is_one and len(line) <= max_bytes and number > most:
+                yield FileRow(f"bytes={begin}-{end}", None, None, None, line.removesuffix(b"\n"), number)
+            elif block.start or number > encoding.skip_lines:
+                is_first = not block.start and number == 1
+                yield from _of_line(line, begin, end, number, encoding, max_bytes, is_first)
+            begin = end
+    except DAMAGE as error:
+        yield _rest(begin, number + 1, error)
+
+
+def _of_line(
+    line: bytes,
+    begin: int,
+    end: int,
+    number: int,
+    encoding: Encoding,
+    max_bytes: int,
+    is_first: bool,  # noqa: FBT001 as its other properties
+) -> Iterator[FileRow]:
+    bare = _bare(line, is_first=is_first)
+    if not bare or _is_comment(bare, encoding):
+        return
+    if len(line) > max_bytes + 1:
+        yield _too_large(line, begin, end, number)
+        return
+    if bare.startswith(b"[") or (bare.startswith(b"{") and (b"}{" in bare or b"} {" in bare)):
+        first = begin + line.index(bare)
+        if (values := _split(bare.decode(_BYTES))) is not None:
+            for at, to in values:
+                yield FileRow(f"bytes={first + at}-{first + to}", None, raw=bare[at:to], line=number)
+            return
+    yield FileRow(f"bytes={begin}-{end}", None, raw=line.removesuffix(b"\n"), line=number)
+
+
+def _split(text: str) -> list[tuple[int, int]] | None:
+    """Where each value of ``text`` lies, or each element if it is an array; None: it is something else."""
+    found, at, in_list = list[tuple[int, int]](), 0, False
+    while at < len(text):
+        if text[at] in "[]" and in_list is (text[at] == "]"):
+            in_list, at = not in_list, at + 1
+        else:
+            try:
+                _, end = _decode(text, at)
+            except (ValueError, RecursionError):
+                return None
+            found.append((at, end))
+            at = end
+        at = _next(text, at, in_list=in_list)
+    return None if in_list else found
+
+
+def _next(text: str, at: int, *, in_list: bool) -> int:
+    """Where the next value may begin."""
+    found = (_BETWEEN_ELEMENTS if in_list else _BETWEEN).match(text, at)
+    return found.end() if found else at
+
+
+class _Values(Iterator[FileRow]):
+    """The values of a file that go over lines, of arrays and of others."""
+
+    def __init__(self, content: Content, encoding: Encoding, max_bytes: int) -> None:
+        self._content, self._max_bytes = content, max_bytes
+        for _, line in zip(range(encoding.skip_lines), content.lines(max_bytes), strict=False):
+            del line
+        self._begin = content.position
+        """The position of the first character that is here."""
+        self._text, self._at, self._line = "", 0, 1 + encoding.skip_lines
+        self._in_list = self._is_first = self._has_ended = False
+
+    def __next__(self) -> FileRow:
+        while not self._has_ended or self._at < len(self._text):
+            try:
+                row = self._value()
+            except DAMAGE as error:
+                self._has_ended, self._text, self._at = True, "", 0
+                return _rest(self._begin, self._line, error)
+            if row:
+                return row
+        raise StopIteration
+
+    def _value(self) -> FileRow | None:
+        """The next value; None: the file has ended, or more of it has to be here."""
+        if not self._begin + self._at and self._text.startswith(BYTE_ORDER_MARK.decode(_BYTES)):
+            self._at = len(BYTE_ORDER_MARK)
+        self._go_to(_next(self._text, self._at, in_list=self._in_list))
+        if self._at == len(self._text):
+            self._read(_CHUNK)
+            return None
+        here = self._text[self._at]
+        if here in "[]" and self._in_list is (here == "]"):
+            self._in_list = not self._in_list
+            self._go_to(self._at + 1)
+            return None
+        try:
+            _, end = _decode(self._text, self._at)
+            # A number may go on.
+            is_cut = end == len(self._text) and here not in '{["'
+        except json.JSONDecodeError as error:
+            end, is_cut = self._at, _is_cut(error, len(self._text))
+        except RecursionError:
+            end, is_cut = self._at, False
+        if is_cut and not self._has_ended and len(self._text) - self._at <= self._max_bytes:
+            self._read(max(_CHUNK, len(self._text) - self._at))
+            return None
+        return self._row(end) if end > self._at else self._unreadable()
+
+    def _row(self, end: int) -> FileRow:
+        begin, number = self._begin + self._at, self._line
+        raw = self._text[self._at : end].encode(_BYTES)
+        self._go_to(end)
+        if len(raw) > self._max_bytes:
+            return _too_large(raw, begin, begin + len(raw), number)
+        return FileRow(f"bytes={begin}-{begin + len(raw)}", None, raw=raw, line=number)
+
+    def _unreadable(self) -> FileRow:
+        """A part that is no value, up to the next line that begins as this one does."""
+        begin, number, indent = self._begin + self._at, self._line, self._indent()
+        next_one = re.compile(rf"\n{indent}[\[{{]")
+        raw, at = "", self._at + 1
+        while not (found := next_one.search(self._text, at)) and not self._has_ended:
+            # Only its beginning is kept, however far it goes.
+            keep = max(self._at, len(self._text) - len(indent) - 2)
+            raw = (raw + self._text[self._at : keep])[: self._max_bytes + 1]
+            self._go_to(keep)
+            self._read(_CHUNK)
+            at = self._at
+        end = found.start() if found else len(self._text)
+        raw = (raw + self._text[self._at : end])[: self._max_bytes + 1].rstrip(
+            " \t\r\n\0," if self._in_list else " \t\r\n\0"
+        )
+        self._go_to(end)
+        to = self._begin + self._at
+        if len(raw) > self._max_bytes:
+            return _too_large(raw.encode(_BYTES), begin, to, number)
+        return FileRow(f"bytes={begin}-{to}", None, raw=raw.encode(_BYTES), line=number)
+
+    def _indent(self) -> str:
+        """The white space before the value on its line."""
+        before = self._text[self._text.rfind("\n", 0, self._at) + 1 : self._at]
+        return before if not before.strip(" \t") else ""
+
+    def _go_to(self, at: int) -> None:
+        self._line += self._text.count("\n", self._at, at)
+        self._at = at
+
+    def _read(self, count: int) -> None:
+        """Reads ``count`` more bytes, and lets go of what lies before the line of the value."""
+        keep = self._text.rfind("\n", 0, self._at) + 1
+        if keep == 0 and self._at > _CHUNK:
+            keep = self._at
+        more = self._content.read(count)
+        self._has_ended = not more
+        self._text = self._text[keep:] + more.decode(_BYTES)
+        self._begin, self._at = self._begin + keep, self._at - keep
+
+
+def _bare(line: bytes, *, is_first: bool) -> bytes:
+    return (line.removeprefix(BYTE_ORDER_MARK) if is_first else line).strip(_BLANK)
+
+
+def _is_comment(line: bytes, encoding: Encoding) -> bool:
+    return bool(encoding.comment) and line.startswith(encoding.comment.encode())
+
+
+def _too_large(raw: bytes, begin: int, end: int, number: int) -> FileRow:
+    reason = f"the value has {end - begin} bytes"
+    return FileRow(f"bytes={begin}-{end}", None, RECORD_TOO_LARGE, reason, raw[:MOST_RAW_BYTES], number)
+
+
+def _rest(begin: int, number: int, error: Exception) -> FileRow:
+    reason = f"the rest of the file cannot be read: {error}"
+    return FileRow(f"bytes={begin}-", None, INVALID_ENCODING, reason, line=number)
