@@ -36,7 +36,7 @@ from spark_jobs.config.choices import (
 )
 from spark_jobs.config.durations import UTC_ZONE, Duration, format_duration
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, MAX_ID_CHARACTERS
-from spark_jobs.contract.nobody import NOBODY
+from spark_jobs.contract.nobody import ANY, NOBODY
 
 _INITIAL_STATE = (
     "table or file with {} at the first start: the folder of a Delta table, or a .parquet, .jsonl, .json or .csv file; "
@@ -47,6 +47,10 @@ _LONGEST_LOOKBACK = 3650 * _DAY
 """With it, microseconds times 4,096 still fit 64 bits."""
 FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
 """Bounds of the number that ``spark.shuffle_partitions = 0`` stands for."""
+
+
+_LEAST_OF_PATTERN = 2
+"""Characters of an id that means nobody, without those that stand for others."""
 
 
 class Section(BaseModel):
@@ -117,7 +121,7 @@ class IngestSettings(Section):
     nobody: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         NOBODY,
         description="comma-separated user ids that mean that no user is known, in upper or lower case: an event with "
-        "one of them has no user; empty: every id is a person",
+        "one of them has no user, and * stands for any characters; empty: every id is a person",
     )
     max_bytes_per_batch: int = Field(
         512 * 1024 * 1024,
@@ -139,6 +143,8 @@ class IngestSettings(Section):
                 f"no user_id can be empty or longer than {MAX_ID_CHARACTERS} characters, such a record is quarantined; "
                 "leave the text out, or map it with nullif and may_lack"
             )
+        if vague := [text for text in nobody if ANY in text and len(text.replace(ANY, "")) < _LEAST_OF_PATTERN]:
+            raise ValueError(f"{vague[0]} would mean almost any user; write more than {ANY}, as in {{{{{ANY}}}}}")
         return nobody
 
 

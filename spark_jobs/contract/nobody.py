@@ -11,18 +11,22 @@ NOBODY: Final = (
     "00000000-0000-0000-0000-000000000000",
     *("0", "-", "null", "none", "nil", "undefined", "nan"),
     *("n/a", "(not set)", "unknown", "anonymous"),
+    *("${*}", "{{*}}", "%%*%%", "[*]", "__*__"),
 )
 """Those that can be no person's id: the advertising id of a device without consent (IDFA, GAID); what logs, databases
-and languages write for no value, and the 0 of an id that was never set; and what analytics services and shops call a
-visitor whom they do not know."""
+and languages write for no value, and the 0 of an id that was never set; what analytics services and shops call a
+visitor whom they do not know; and macros that an ad server left as they were."""
+_ANY: Final = r"[\s\S]*"
+ANY: Final = "*"
+"""Stands for any characters in an id."""
 
 
 def pattern_of(texts: Iterable[str]) -> str:
     """A regular expression that matches each of ``texts``, whatever the case of its ASCII letters; not anchored.
 
-    It means the same to Java and, with ``re.ASCII``, to Python.
+    ``*`` in a text stands for any characters. It means the same to Java and, with ``re.ASCII``, to Python.
     """
-    return f"(?i:{'|'.join(map(re.escape, texts))})"
+    return f"(?i:{'|'.join(re.escape(text).replace(re.escape(ANY), _ANY) for text in texts)})"
 
 
 class Nobody:

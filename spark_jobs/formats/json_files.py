@@ -71,12 +71,11 @@ def read_json(
         if start and not (has_lines and can_start):
             return
         with closing(open_content(file, encoding.charset)) as content:
-            if not has_lines:
-                yield from _Values(content, encoding, max_bytes)
-            elif block and can_start:
-                yield from _lines(content, encoding, max_bytes, block)
+            if has_lines:
+                part = block if block and can_start else Block(0, content.NEVER)
+                yield from _Lines(content, encoding, max_bytes, part).rows()
             else:
-                yield from _lines(content, encoding, max_bytes, Block(0, content.NEVER))
+                yield from _Values(content, encoding, max_bytes)
     except DAMAGE as error:
         yield FileRow("bytes=0-", None, INVALID_ENCODING, f"the file cannot be read: {error}")
 
@@ -111,50 +110,49 @@ def _is_cut(error: json.JSONDecodeError, length: int) -> bool:
     return error.msg.startswith("Unterminated string") or error.pos >= length - _NEAR_END
 
 
-def _lines(content: Content, encoding: Encoding, max_bytes: int, block: Block) -> Iterator[FileRow]:
-    lines = content.lines(max_bytes)
-    if block.start:
-        content.seek(block.start - 1)
-        next(lines, b"")  # it begins in the block before
-    number, begin = 0, content.position
-    most = encoding.skip_lines if encoding.comment != "{" else content.NEVER
-    try:
-        while begin < block.end and (line := next(lines, b"")):
-            end, number = content.position, number + 1
-            # Hardly any line needs more than this look.
-            is_one = line[:1] == b"{" and b"}{" not in line and b"} {" not in line
-            if is_one and len(line) <= max_bytes and number > most:
-                yield FileRow(f"bytes={begin}-{end}", None, None, None, line.removesuffix(b"\n"), number)
-            elif block.start or number > encoding.skip_lines:
-                is_first = not block.start and number == 1
-                yield from _of_line(line, begin, end, number, encoding, max_bytes, is_first)
-            begin = end
-    except DAMAGE as error:
-        yield _rest(begin, number + 1, error)
+class _Lines:
+    """The values of a file that has them on lines."""
 
+    def __init__(self, content: Content, encoding: Encoding, max_bytes: int, block: Block) -> None:
+        self._content, self._encoding, self._max_bytes, self._block = content, encoding, max_bytes, block
 
-def _of_line(
-    line: bytes,
-    begin: int,
-    end: int,
-    number: int,
-    encoding: Encoding,
-    max_bytes: int,
-    is_first: bool,  # noqa: FBT001 as its other properties
-) -> Iterator[FileRow]:
-    bare = _bare(line, is_first=is_first)
-    if not bare or _is_comment(bare, encoding):
-        return
-    if len(line) > max_bytes + 1:
-        yield _too_large(line, begin, end, number)
-        return
-    if bare.startswith(b"[") or (bare.startswith(b"{") and (b"}{" in bare or b"} {" in bare)):
-        first = begin + line.index(bare)
-        if (values := _split(bare.decode(_BYTES))) is not None:
-            for at, to in values:
-                yield FileRow(f"bytes={first + at}-{first + to}", None, raw=bare[at:to], line=number)
+    def rows(self) -> Iterator[FileRow]:
+        """The values on the lines that begin in the block."""
+        content, block, lines = self._content, self._block, self._content.lines(self._max_bytes)
+        skipped = 0 if block.start else self._encoding.skip_lines
+        if block.start:
+            content.seek(block.start - 1)
+            next(lines, b"")  # it begins in the block before
+        number, begin = 0, content.position
+        try:
+            while begin < block.end and (line := next(lines, b"")):
+                end, number = content.position, number + 1
+                if number > skipped:
+                    # Hardly any line needs more than this look.
+                    is_one = line[:1] == b"{" and b"}{" not in line and b"} {" not in line and b"\0" not in line
+                    if is_one and len(line) <= self._max_bytes and not self._encoding.comment:
+                        yield FileRow(f"bytes={begin}-{end}", None, None, None, line.removesuffix(b"\n"), number)
+                    else:
+                        yield from self._of_line(line, begin, end, number)
+                begin = end
+        except DAMAGE as error:
+            yield _rest(begin, number + 1, error)
+
+    def _of_line(self, line: bytes, begin: int, end: int, number: int) -> Iterator[FileRow]:
+        bare = _bare(line, is_first=not begin)
+        if not bare or _is_comment(bare, self._encoding):
             return
-    yield FileRow(f"bytes={begin}-{end}", None, raw=line.removesuffix(b"\n"), line=number)
+        if len(line) > self._max_bytes + 1:
+            yield _too_large(line, begin, end, number)
+            return
+        if bare.startswith(b"[") or (bare.startswith(b"{") and (b"}{" in bare or b"} {" in bare)):
+            first = begin + line.index(bare)
+            if (values := _split(bare.decode(_BYTES))) is not None:
+                for at, to in values:
+                    yield FileRow(f"bytes={first + at}-{first + to}", None, raw=bare[at:to], line=number)
+                return
+        # A file that was given its size beforehand, or was cut while it was written to, is filled with zeros.
+        yield FileRow(f"bytes={begin}-{end}", None, raw=line.removesuffix(b"\n").strip(b"\0"), line=number)
 
 
 def _split(text: str) -> list[tuple[int, int]] | None:

@@ -111,6 +111,11 @@ def files_of(settings: Settings, source: str | Path | None) -> list[FoundFile]:
     ]
 
 
+def names_of(sets: Iterable[FileSet]) -> list[str]:
+    """The patterns for the names of the files in ``sets``, without their folders."""
+    return sorted({name_of(pattern) for one in sets for pattern in one.patterns})
+
+
 def read_records(folder: Path) -> Iterator[bytes]:
     """The values of the files of JSON in ``folder``, in the order of :func:`files_of`.
 
@@ -228,8 +233,3 @@ def _connected(s3: str, kind: type[S3Settings]) -> "S3FileSystem":
     from spark_jobs.lake.store.arrow import s3_filesystem  # noqa: PLC0415 only for such folders
 
     return s3_filesystem(kind.model_validate_json(s3))
-
-
-def names_of(sets: Iterable[FileSet]) -> list[str]:
-    """The patterns for the names of the files in ``sets``, without their folders."""
-    return sorted({name_of(pattern) for one in sets for pattern in one.patterns})

@@ -1,5 +1,6 @@
 """The mapping language means the same to Spark and to Python, and raises in neither."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -95,6 +96,35 @@ def _parsable(sources: Sequence[str]) -> list[str]:
         else:
             good.append(source)
     return good
+
+
+def test_parameters_of_addresses(spark: SparkSession) -> None:
+    addresses = [
+        *(
+            "",
+            "u=1",
+            "?u=1&u=2",
+            "&u=",
+            "GET /a?x=1&u=b%40c+d HTTP/1.1",
+            "https://n.example/?xu=1#u=2",
+            "/a?u=%E4&v=%zz",
+        ),
+        *(
+            "/a?U=1",
+            "u",
+            "=1",
+            "/?u[0]=1&v.w=2&u-x=3&u%5B1%5D=4",
+            "/?u=a=b&v=\u00e9\u00df",
+            "\n?u=1\n2",
+            "/?u=1\u00a02",
+            "/?v=%EF%BF%BD",
+        ),
+    ]
+    texts = [json.dumps({"a": address}) for address in [*addresses, None, 7]]
+    names = ("u", "v", "u[0]", "v.w", "u-x", "U", "\u00e9", "x^]", "a|b")
+    assert_engines_agree(spark, texts, [f"url_param($.a, '{name}')" for name in names])
+    given = [evaluate(parse_expression("url_param($.a, 'u')"), Record(text)).value for text in texts[:7]]
+    assert given == [None, "1", "1", None, "b@c d", None, "%E4"]
 
 
 @pytest.mark.slow

@@ -159,12 +159,28 @@ def test_ids_without_case(spark: SparkSession, tmp_path: Path) -> None:
 _USERS = (
     *NOBODY,
     *("NULL", "Unknown", "ANONYMOUS", "(Not Set)", "null ", " null", "null\n", "nullnull", "un\u212anown"),
+    *(
+        "${USER_ID}",
+        "{{uid}}",
+        "%%ADVERTISING_ID%%",
+        "[UID]",
+        "__idfa__",
+        "${",
+        "{guid}",
+        "x${u}",
+        "[u]x",
+        "{{u}",
+        "%%%",
+        "[\n]",
+    ),
     *("a.b", "A.B", "axb", "a.b\n", "niemand|keiner", "\u00c4", "\u00e4", r"\e", 0, -0, 10),
 )
 
 
 @pytest.mark.parametrize(
-    "nobody", [NOBODY, ("a.b", "Niemand|keiner", "\u00e4", r"\E"), ()], ids=["default", "own", "off"]
+    "nobody",
+    [NOBODY, ("a.b", "Niemand|keiner", "\u00e4", r"\E"), ("a*b", "*ull*", "{*d*"), ()],
+    ids=["default", "own", "patterns", "off"],
 )
 def test_ids_that_mean_nobody(spark: SparkSession, tmp_path: Path, nobody: tuple[str, ...]) -> None:
     events = [_EVENTS[2] | {"event_id": str(n), "user_id": user} for n, user in enumerate(_USERS)]
@@ -174,7 +190,7 @@ def test_ids_that_mean_nobody(spark: SparkSession, tmp_path: Path, nobody: tuple
     users = [row.user_id for row in _whole_by_spark(spark, records, own, tmp_path).values()]
     oracle = [verdict_of(record, receipt=_RECEIVED, ingest=own.ingest) for record in records]
     assert Counter(users) == Counter(one.event.user_id for one in oracle if one.event)
-    assert users.count(None) == {NOBODY: len(NOBODY) + 6, (): 0}.get(nobody, 5)
+    assert users.count(None) == {NOBODY: len(NOBODY) + 12, (): 0, ("a*b", "*ull*", "{*d*"): 12}.get(nobody, 5)
     mapped = Settings.model_validate({"ingest": {"nobody": nobody}, "source": {"ads": SOURCE, "other": _OTHER}})
     assert_agreement(spark, [json.dumps(foreign(one, 1)).encode() for one in events], mapped, tmp_path)
 

@@ -198,7 +198,23 @@ def _id_text(value: object) -> str | None:
 
 def _person(user: str, ingest: IngestSettings) -> str | None:
     """``user``, or None if it is an id that means nobody, whatever the case of its ASCII letters."""
-    return None if _lower(user) in map(_lower, ingest.nobody) else user
+    return None if any(_is_like(_lower(user), _lower(one)) for one in ingest.nobody) else user
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    """Whether ``text`` begins, goes on and ends with the parts of ``pattern`` between its stars, in their order."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == pattern
+    *between, last = rest
+    if not text.startswith(first) or not text[len(first) :].endswith(last):
+        return False
+    within = text[len(first) : len(text) - len(last)]
+    for part in between:
+        _, found, within = within.partition(part)
+        if part and not found:
+            return False
+    return True
 
 
 def _lower(text: str) -> str:

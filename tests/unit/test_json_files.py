@@ -50,6 +50,7 @@ _LAYOUTS = {
     "over lines": "\n".join(_dumped(value, indent=4) for value in _VALUES),
     "over lines, indented by tabs, in a row": "".join(_dumped(value, indent="\t") for value in _VALUES),
     "padded with zeros": "\n".join(map(_dumped, _VALUES)) + "\n" + "\0" * 5000,
+    "zeros around lines": "\0\0" + "\0\n\0".join(map(_dumped, _VALUES)) + "\0",
 }
 
 
@@ -62,7 +63,9 @@ def test_each_value_is_a_record_however_it_lies_in_the_file(tmp_path: Path, layo
         assert [json.loads(row.raw.removeprefix(b"\xef\xbb\xbf")) for row in rows] == _VALUES
         for row in rows:
             begin, end = map(int, row.place.removeprefix("bytes=").split("-"))
-            assert json.loads(content[begin:end].decode("utf-8-sig")) == json.loads(row.raw.decode("utf-8-sig"))
+            assert json.loads(content[begin:end].strip(b"\0\r\n ").decode("utf-8-sig")) == json.loads(
+                row.raw.decode("utf-8-sig")
+            )
             assert content[:begin].count(b"\n") + 1 == row.line
     for packed in (gzip.compress(text.encode()), bz2.compress(text.encode()), _zstd(text.encode())):
         assert _values(_rows(file, packed)) == _VALUES
@@ -94,7 +97,7 @@ def test_lines_that_are_no_records_are_left_out_where_the_source_says_so(tmp_pat
         (b'[{"a": 1}', [b'{"a": 1}']),
         (b"[" * 5000 + b'\n[{"b": 2}]', [b"[" * 5000, b'{"b": 2}']),
         (b"\xff\xfe\xfa", None),
-        (b"\x00\x01\x02\n\x03", [b"\x00\x01\x02", b"\x03"]),
+        (b"\x00\x01\x02\n\x03", [b"\x01\x02", b"\x03"]),
     ],
 )
 def test_what_is_no_value_is_a_record_of_its_own_and_the_others_count(

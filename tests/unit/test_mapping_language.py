@@ -194,6 +194,7 @@ _T = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
         ("'x\r\ny' like 'x%y'", True),
         ("upper('straße')", "STRAßE"),
         ("url_decode('a%20b+%C3%A4')", "a b ä"),
+        ("url_param('/a?x=1&u=a%20b&u=c', 'u')", "a b"),
         ("get_json_object('{\"a\": [1.50, 1e5]}', '$.a')", "[1.5,1e5]"),
         ("json_array_length('{}')", None),
         ("greatest(1, null, 2.5)", Decimal("2.5")),

@@ -45,6 +45,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_MOVING_AVERAGE__KEY": "ip"}, "no text column of that name that may go to gold", id="ip"),
         pytest.param({"ADLOOM_CREDIT__SAME_ORDER": "shop"}, "conversion_type, currency, user_id", id="no-such-column"),
         pytest.param({"ADLOOM_INGEST__NOBODY": "x" * 129}, "no user_id can be", id="too-long-for-an-id"),
+        pytest.param({"ADLOOM_INGEST__NOBODY": "a*,-"}, "a* would mean almost any user", id="anybody"),
         pytest.param({"ADLOOM_JOB__METRICS": "9108"}, "job.metrics", id="metrics-without-host"),
         pytest.param(
             {"ADLOOM_SPARK__JOIN_STATE": "by_time", "ADLOOM_SPARK__STATE_STORE": "memory"},

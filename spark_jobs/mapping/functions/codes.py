@@ -27,6 +27,7 @@ _MOST_BYTES = 16
 _WORD = 2**64
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+_SEPARATES = re.compile(r"[&#=?\s]", re.ASCII)
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
 
@@ -161,6 +162,25 @@ def _url_decode_sql(text: str) -> str:
     return f"if(contains({decoded}, {quoted(_REPLACEMENT)}), null, {decoded})"
 
 
+def _bind_parameter(name: str) -> Implementation:
+    if not name or _SEPARATES.search(name):
+        raise RefusalError(f"{name!r} is no name of a parameter", "give it as in url_param($.url, 'user')")
+    pattern = rf"[?&]{re.escape(name)}=([^&#\s]*)"
+    search = re.compile(pattern, re.ASCII).search
+
+    def python(text: str) -> str | None:
+        found = search(f"&{text}")
+        written = found[1] if found else ""
+        decoded = _url_decode(written)
+        return (written if decoded is None else decoded) or None
+
+    def sql(text: str) -> str:
+        written = f"regexp_extract(concat('&', {text}), {quoted(pattern)}, 1)"
+        return f"nullif(coalesce({_url_decode_sql(written)}, {written}), '')"
+
+    return Implementation(sql, python)
+
+
 def _bind_json(path: str) -> Implementation:
     try:
         parsed = parse_path(path)
@@ -280,6 +300,15 @@ FUNCTIONS = (
         ("url_decode('a%20b%C3%A4')", "a bä"),
         (overload("text TEXT", _TEXT, _url_decode_sql, _url_decode),),
         can_fail=True,
+    ),
+    Function(
+        "url_param",
+        "url_param(text, 'name')",
+        "The first parameter of that name in an address, the first line of a request, or a query string, decoded; what "
+        "cannot be decoded stays as it is. Null if it is missing or empty.",
+        ("url_param('GET /a?id=1&u=b%40c HTTP/1.1', 'u')", "b@c"),
+        (Overload(parameters("text TEXT, =name TEXT"), _TEXT, _bind_parameter),),
+        is_sparks=False,
     ),
     Function(
         "get_json_object",

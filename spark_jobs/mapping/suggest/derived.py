@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from spark_jobs.mapping import Path
 from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind, derived, parsed_expression
 
 _ADDRESS = re.compile(r"(?:https?://[^/?#\s]+)?/[^\s]*|https?://[^\s]+")
+_REQUEST = re.compile(r"[A-Z]{3,7} \S+ HTTP/[0-9.]+")
 _PARAMETER = re.compile(r"[?&]([A-Za-z_][A-Za-z0-9_.-]*)=")
 _SCHEMA = re.compile(r"iglu:[^/]+/[^/]+/[^/]+/[^/]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_. -]*")
@@ -35,15 +36,19 @@ def _from_text(column: Column, profile: Profile) -> Iterator[Column]:
     texts = [text for text, _ in zip(column.distinct, range(_LOOKED_AT), strict=False)]
     if _are(_SCHEMA, texts):
         yield derived(f"split_part({column.expression}, '/', 2)", (*column.keys, "event_name"), profile, column.given)
+    elif _are(_REQUEST, texts):
+        yield from _parameters_of(column, texts, profile)
     elif _are(_ADDRESS, texts):
         for pattern in ("^(?:https?://[^/?#]*)?/([^/?#.]*)", "^[^?#]*/([^/?#.]*)"):
             expression = f"regexp_extract({column.expression}, '{pattern}', 1)"
             yield derived(expression, (*column.keys, "action"), profile, column.given)
-        found = Counter(name for text in texts for name in set(_PARAMETER.findall(text)))
-        for name, _ in found.most_common(_MAX_PARAMETERS):
-            pattern = f"[?&]{name.replace('.', '[.]')}=([^&#]*)"
-            expression = f"nullif(url_decode(regexp_extract({column.expression}, '{pattern}', 1)), '')"
-            yield derived(expression, (name,), profile, column.given)
+        yield from _parameters_of(column, texts, profile)
+
+
+def _parameters_of(column: Column, texts: Iterable[str], profile: Profile) -> Iterator[Column]:
+    found = Counter(name for text in texts for name in set(_PARAMETER.findall(text)))
+    for name, _ in found.most_common(_MAX_PARAMETERS):
+        yield derived(f"url_param({column.expression}, '{name}')", (name,), profile, column.given)
 
 
 def _are(pattern: re.Pattern[str], texts: list[str]) -> bool:
