@@ -50,7 +50,7 @@ _LAYOUTS = {
     "over lines": "\n".join(_dumped(value, indent=4) for value in _VALUES),
     "over lines, indented by tabs, in a row": "".join(_dumped(value, indent="\t") for value in _VALUES),
     "padded with zeros": "\n".join(map(_dumped, _VALUES)) + "\n" + "\0" * 5000,
-    "zeros around lines": "\0\0" + "\0\n\0".join(map(_dumped, _VALUES)) + "\0",
+    "zeros around lines": "\0\n\0".join(map(_dumped, _VALUES)) + "\0",
 }
 
 
