@@ -1,20 +1,21 @@
-r"""Files of JSON: a value on each line, several of them, an array of values, or values over several lines.
+r"""Files of JSON: a value on each line, or values however they lie.
 
-The first line decides::
+The first lines decide::
 
-    {"id": 1}              lines     each line is a record; one that ends early harms no other
-    {"id": 1}{"id": 2}     lines     each value is a record
-    [{"id": 1}, …]         lines     each element is a record
-    {                      values    whatever lies between values, as line ends and the commas of an array
-      "id": 1
+    {"id": 1}⏎{"id": 2}        lines: each is a record, and one that cannot be read harms no other
+    {"id": 1}{"id": 2}         values: each is a record, whatever lies between them
+    [{"id": 1}, {"id": 2}]     values: each element of an array is a record
+    {⏎ "id": 1⏎}               values: over several lines
 
-A value that cannot be read is a record up to the next line that begins as it does.
+Of values, one that cannot be read is a record up to the next line that begins as it does.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from enum import Enum, auto
+from itertools import islice
 from typing import Final, NamedTuple
 
 from spark_jobs.config.encoding import Encoding
@@ -27,6 +28,7 @@ _BLANK: Final = b" \t\r\n\0"
 _NEAR_END: Final = 8
 """Characters at the end of what is there that may be the beginning of an escape or a word."""
 _HEAD: Final = 1024 * 1024
+_FIRST_LINES: Final = 100
 _CHUNK: Final = 64 * 1024
 _BYTES: Final = "iso-8859-1"
 """Values are looked for in text with a character for each byte: only letters of ASCII separate them."""
@@ -81,29 +83,44 @@ def read_json(
 
 
 def _has_lines(content: Content, encoding: Encoding, max_bytes: int) -> bool:
-    """Whether each line of the file is a record, or several; else a value may go over lines."""
-    most = max(_HEAD, max_bytes)
-    for number, line in enumerate(content.lines(most)):
+    """Whether each line of the file is a record."""
+    most, is_first = max(_HEAD, max_bytes), True
+    for number, line in enumerate(islice(content.lines(most), encoding.skip_lines + _FIRST_LINES)):
         bare = _bare(line, is_first=not number)
         if number < encoding.skip_lines or not bare or _is_comment(bare, encoding):
             continue
-        if not bare.startswith((b"{", b"[")):
+        how = _Line.LONG if len(line) > most else _line(bare.decode(_BYTES))
+        if how is _Line.OBJECT:
             return True
-        if len(line) > most:
-            return False
-        return not _is_beginning(bare.decode(_BYTES))
-    return True
+        if is_first and how is not _Line.VALUES:
+            return how is _Line.OTHER
+        is_first = False
+    # A line that is an array, or several values, may be a fault among lines that are objects.
+    return is_first
 
 
-def _is_beginning(text: str) -> bool:
-    """Whether the value that ``text`` begins with goes on after its end."""
+class _Line(Enum):
+    """What a line is."""
+
+    OBJECT = auto()
+    VALUES = auto()
+    """Several values, or an array."""
+    BEGINNING = auto()
+    """The beginning of a value that goes on behind it."""
+    LONG = auto()
+    OTHER = auto()
+
+
+def _line(text: str) -> _Line:
+    if text[0] not in "{[":
+        return _Line.OTHER
     try:
-        _decode(text)
+        _, end = _decode(text)
     except json.JSONDecodeError as error:
-        return _is_cut(error, len(text))
+        return _Line.BEGINNING if _is_cut(error, len(text)) else _Line.OTHER
     except RecursionError:
-        return False
-    return False
+        return _Line.OTHER
+    return _Line.OBJECT if text[0] == "{" and end == len(text) else _Line.VALUES
 
 
 def _is_cut(error: json.JSONDecodeError, length: int) -> bool:
@@ -129,8 +146,8 @@ class _Lines:
                 end, number = content.position, number + 1
                 if number > skipped:
                     # Hardly any line needs more than this look.
-                    is_one = line[:1] == b"{" and b"}{" not in line and b"} {" not in line and b"\0" not in line
-                    if is_one and len(line) <= self._max_bytes and not self._encoding.comment:
+                    is_plain = line[:1] == b"{" and b"\0" not in line and len(line) <= self._max_bytes
+                    if is_plain and not self._encoding.comment:
                         yield FileRow(f"bytes={begin}-{end}", None, None, None, line.removesuffix(b"\n"), number)
                     else:
                         yield from self._of_line(line, begin, end, number)
@@ -145,31 +162,8 @@ class _Lines:
         if len(line) > self._max_bytes + 1:
             yield _too_large(line, begin, end, number)
             return
-        if bare.startswith(b"[") or (bare.startswith(b"{") and (b"}{" in bare or b"} {" in bare)):
-            first = begin + line.index(bare)
-            if (values := _split(bare.decode(_BYTES))) is not None:
-                for at, to in values:
-                    yield FileRow(f"bytes={first + at}-{first + to}", None, raw=bare[at:to], line=number)
-                return
         # A file that was given its size beforehand, or was cut while it was written to, is filled with zeros.
         yield FileRow(f"bytes={begin}-{end}", None, raw=line.removesuffix(b"\n").strip(b"\0"), line=number)
-
-
-def _split(text: str) -> list[tuple[int, int]] | None:
-    """Where each value of ``text`` lies, or each element if it is an array; None: it is something else."""
-    found, at, in_list = list[tuple[int, int]](), 0, False
-    while at < len(text):
-        if text[at] in "[]" and in_list is (text[at] == "]"):
-            in_list, at = not in_list, at + 1
-        else:
-            try:
-                _, end = _decode(text, at)
-            except (ValueError, RecursionError):
-                return None
-            found.append((at, end))
-            at = end
-        at = _next(text, at, in_list=in_list)
-    return None if in_list else found
 
 
 def _next(text: str, at: int, *, in_list: bool) -> int:
