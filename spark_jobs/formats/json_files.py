@@ -100,7 +100,7 @@ def _has_lines(content: Content, encoding: Encoding, max_bytes: int) -> bool:
 
 
 class _Line(Enum):
-    """What a line is."""
+    """A line, by the values on it."""
 
     OBJECT = auto()
     VALUES = auto()
@@ -162,8 +162,9 @@ class _Lines:
         if len(line) > self._max_bytes + 1:
             yield _too_large(line, begin, end, number)
             return
-        # A file that was given its size beforehand, or was cut while it was written to, is filled with zeros.
-        yield FileRow(f"bytes={begin}-{end}", None, raw=line.removesuffix(b"\n").strip(b"\0"), line=number)
+        # A file that was given its size beforehand ends with zeros.
+        raw = line[:-1] if line.endswith(b"\n") else line.rstrip(b"\0")
+        yield FileRow(f"bytes={begin}-{end}", None, raw=raw, line=number)
 
 
 def _next(text: str, at: int, *, in_list: bool) -> int:

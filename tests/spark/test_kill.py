@@ -33,7 +33,7 @@ def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_cha
             rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, doomed: tuple[str, int] = doomed
         ) -> None:
             append_rows(rows, lake, table, note)
-            if (table.name, note.batch) == doomed:
+            if table.name == doomed[0] and note.batch >= doomed[1]:  # on a slow machine it may have come further
                 raise RuntimeError(f"struck after {doomed}")
 
         monkeypatch.setattr(output, "append_rows", append_and_fail)

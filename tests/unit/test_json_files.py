@@ -50,7 +50,7 @@ _LAYOUTS = {
     "over lines": "\n".join(_dumped(value, indent=4) for value in _VALUES),
     "over lines, indented by tabs, in a row": "".join(_dumped(value, indent="\t") for value in _VALUES),
     "padded with zeros": "\n".join(map(_dumped, _VALUES)) + "\n" + "\0" * 5000,
-    "zeros around lines": "\0\n\0".join(map(_dumped, _VALUES)) + "\0",
+    "zeros behind the last line": "\n".join(map(_dumped, _VALUES)) + "\0" * 99,
 }
 
 
@@ -98,7 +98,7 @@ def test_lines_that_are_no_records_are_left_out_where_the_source_says_so(tmp_pat
         (b'[{"a": 1}', [b'{"a": 1}']),
         (b"[" * 5000 + b'\n[{"b": 2}]', [b"[" * 5000, b'[{"b": 2}]']),
         (b"\xff\xfe\xfa", None),
-        (b"\x00\x01\x02\n\x03", [b"\x01\x02", b"\x03"]),
+        (b"\x00\x01\x02\n\x03", [b"\x00\x01\x02", b"\x03"]),
     ],
 )
 def test_what_is_no_value_is_a_record_of_its_own_and_the_others_count(

@@ -44,10 +44,11 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(_NOON.timestamp() + seconds, UTC)
 
 
-_VISITS = [("1", 0, {"user_id": "a"}), ("2", 1, {"user_id": "b"})]
+_Expected = list[tuple[str | None, float, dict[str, Any]]]
+_VISITS: _Expected = [("1", 0, {"user_id": "a"}), ("2", 1, {"user_id": "b"})]
 _ORDER = {"user_id": "23adf", "value_micros": 25_990_000, "currency": "USD", "order_id": "o1", "ip": "8.8.8.8"}
 _SHOWN = {"user_id": "u1", "campaign_id": "c1", "ad_id": "a1", "ip": "192.0.2.7"}
-_EXPECTED: dict[str, list[tuple[str | None, float, dict[str, Any]]]] = {
+_EXPECTED: dict[str, _Expected] = {
     "access-log": [("i1", -3600, _SHOWN), ("i2", -3599, _SHOWN)],
     "ad-manager": [
         ("CJW-1", 0.123456, {"user_id": "CAESEI8dgJM", "campaign_id": "77", "ad_id": "99", "cost_micros": 2130}),
