@@ -46,7 +46,7 @@ def test_what_is_requeued_while_records_come_is_there_once_and_the_job_goes_on(
     outputs = [one.communicate(timeout=LONGEST_S)[0] for one in (first, second)]
     codes = [one.returncode for one in (first, second)]
     assert 0 in codes, outputs
-    assert all(not code or "are being requeued" in output for code, output in zip(codes, outputs, strict=True)), outputs
+    assert all(not code or "is at work in" in output for code, output in zip(codes, outputs, strict=True)), outputs
     _wait_for_received(lake, len(records))
     last = _requeue(lake)
     output, _ = last.communicate(timeout=LONGEST_S)
