@@ -64,12 +64,13 @@ def run(
 
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
-    if not files_of(settings, source):
+    files = files_of(settings, source)
+    if not files:
         raise SourceError(
             "nothing to read: give --source DIR, or set the path of a source; `adloom job deduplicate` reads topics"
         )
     check_store(lake)
-    with session(console, settings, lake, files_of(settings, source)) as opened:
+    with session(console, settings, lake, files) as opened:
         result = run_with_bars(console, opened, source, drain=drain, measure=measure)
     print_account(console, result.ledger, lake.shown())
     if result.drained_to:

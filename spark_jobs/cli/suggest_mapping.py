@@ -125,10 +125,8 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
         SourceError: it cannot be read, or is neither JSON nor CSV.
     """
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.formats.text_patterns import COMBINED
     from spark_jobs.ingest.samples import charset_of, sample_file
-    from spark_jobs.ingest.text_samples import shape_of
-    from spark_jobs.mapping.suggest import Shape
+    from spark_jobs.ingest.text_samples import encoding_of
 
     if not file.exists():
         raise SourceError(f"there is no file {file}")
@@ -136,40 +134,34 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
         raise SourceError(f"{file} is a folder; name one of its files")
     kind = format_of_file(file.name)
     if kind in (RecordFormat.AVRO, RecordFormat.PARQUET):
-        found, unread = _readable(file, limit, FileReader(Encoding(kind)))
-        return Shape(kind.value, unread=unread), found
+        return _read(file, limit, Encoding(kind))
     charset, is_table = charset_of(file), kind is RecordFormat.CSV
-    values = FileReader(Encoding(RecordFormat.JSON, charset=charset))
-    first = b"" if is_table else next((one.raw for one in sample_file(file, 1, values) if not one.decoded), b"")
-    if first.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") or not (first or is_table):
-        found, unread = _readable(file, limit, values)
-        if unread[0] and not found:
-            raise SourceError(f"{file} cannot be read: {unread[1]}")
-        return replace(_shape(file, RecordFormat.JSON, charset), unread=unread), found
-    delimiter, comment = shape_of(file, charset)
-    if not delimiter:
-        found, unread = _readable(
-            file, limit, FileReader(Encoding(RecordFormat.TEXT, pattern=COMBINED, comment=comment))
-        )
-        return replace(
-            _shape(file, RecordFormat.TEXT, charset), pattern=COMBINED, comment=comment, unread=unread
-        ), found
-    encoding = Encoding(RecordFormat.CSV, delimiter=delimiter, comment=comment, charset=charset)
-    tried = [(quote, *_readable(file, limit, FileReader(replace(encoding, quote=quote)))) for quote in ('"', "")]
+    values = Encoding(RecordFormat.JSON, charset=charset)
+    first = [] if is_table else [one.raw for one in sample_file(file, 1, FileReader(values)) if not one.decoded]
+    if not is_table and (not first or first[0].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")):
+        shape, found = _read(file, limit, values)
+        if shape.unread[0] and not found:
+            raise SourceError(f"{file} cannot be read: {shape.unread[1]}")
+        return shape, found
+    encoding = encoding_of(file, charset)
+    quotes = ('"', "") if encoding.format is RecordFormat.CSV else ('"',)
     # A quote that is a part of the text costs rows; one that encloses cells is worth its rows.
-    quote, found, unread = max(tried, key=lambda one: len(one[1]))
-    if unread[0] and not found:
-        raise SourceError(f"{file}: none of its first {unread[0]:,} rows can be read: {unread[1]}")
-    shape = replace(_shape(file, RecordFormat.CSV, charset), delimiter=delimiter, comment=comment)
-    return replace(shape, quote=quote, unread=unread), found
+    tried = [_read(file, limit, replace(encoding, quote=quote)) for quote in quotes]
+    shape, found = max(tried, key=lambda one: len(one[1]))
+    if shape.unread[0] and not found:
+        raise SourceError(f"{file}: none of its first {shape.unread[0]:,} rows can be read: {shape.unread[1]}")
+    return shape, found
 
 
-def _shape(file: Path, kind: RecordFormat, charset: str) -> "Shape":
+def _read(file: Path, limit: int, encoding: Encoding) -> "tuple[Shape, list[tuple[str, bytes]]]":
+    """``file`` as one of ``encoding``, and its first records."""
+    from spark_jobs.formats.files import FileReader
     from spark_jobs.mapping.suggest import Shape
 
+    found, unread = _readable(file, limit, FileReader(encoding))
     ending = "".join(file.suffixes[-2:] if file.suffix in COMPRESSED else file.suffixes[-1:])
-    files = "" if is_match(file.name, names_of_files(kind)) else f"*{ending}"
-    return Shape(kind.value, charset=charset, files=files)
+    files = "" if is_match(file.name, names_of_files(encoding.format)) else f"*{ending}"
+    return Shape(encoding, unread, files), found
 
 
 def _readable(file: Path, limit: int, reader: "FileReader") -> tuple[list[tuple[str, bytes]], tuple[int, str]]:
@@ -213,8 +205,10 @@ def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
 
     unread, why = shape.unread
     found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
-    if shape.charset != UTF_8:
-        found.append(f"the text is not UTF-8, and {shape.charset} is a guess: do names with accents look right?")
+    if shape.encoding.charset != UTF_8:
+        found.append(
+            f"the text is not UTF-8, and {shape.encoding.charset} is a guess: do names with accents look right?"
+        )
     for column in lists_of_objects(profile) if profile else ():
         records = column.sizes.total()
         found.append(

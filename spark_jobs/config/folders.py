@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -87,7 +88,12 @@ def name_of(pattern: str) -> str:
 
 def is_match(below: str, patterns: Iterable[str]) -> bool:
     """Whether a file is one of those that ``patterns`` mean, by its path below the folder."""
-    return any(re.fullmatch(regex_of(pattern), below, re.DOTALL) for pattern in patterns)
+    return any(_compiled(pattern).fullmatch(below) for pattern in patterns)
+
+
+@lru_cache(maxsize=1000)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(regex_of(pattern), re.DOTALL)
 
 
 def _of_name(pattern: str, literal: Callable[[str], str]) -> str:

@@ -58,11 +58,10 @@ class KeptColumn(Section):
 
 _OF_MAPPINGS: Final = ("each", "let", "when", "also", "event_type", "map", "keep", "may_lack", "lenient")
 """Settings of sources that have a mapping."""
+_OF_LINES: Final = (RecordFormat.CSV, RecordFormat.TEXT, RecordFormat.JSON, RecordFormat.ADLOOM)
 _BELONG_TO: Final = {
     ("columns", "delimiter", "quote", "escape"): (RecordFormat.CSV,),
-    ("comment", "skip_lines", "charset"): (
-        *(RecordFormat.CSV, RecordFormat.TEXT, RecordFormat.JSON, RecordFormat.ADLOOM),
-    ),
+    ("comment", "skip_lines", "charset"): _OF_LINES,
     ("pattern",): (RecordFormat.TEXT,),
     ("schema_file", "in_registry"): (RecordFormat.AVRO, RecordFormat.PROTOBUF),
     ("message",): (RecordFormat.PROTOBUF,),

@@ -20,12 +20,12 @@ from itertools import chain
 from typing import Any, Final
 
 from spark_jobs.config.encoding import MORE_COLUMNS, Encoding
-from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
-from spark_jobs.formats.decoding import Decoded
-from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_UTF8, RECORD_TOO_LARGE
+from spark_jobs.formats.decoding import Decoded, decoded
+from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow, rest_of_file
 from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.refusal import Refused, invalid
-from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, open_content, text_lines
+from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, is_comment, open_content, text_lines
 
 _DELIMITER: Final = "\ufdd0"
 """Stands for a delimiter of several characters while a row is read: Unicode reserves it for use within a program."""
@@ -49,15 +49,13 @@ class CsvDecoder:
 
     def decode(self, value: bytes) -> Decoded:
         """See :class:`spark_jobs.formats.decoding.Decoder`."""
-        if len(value) > self.max_bytes:
-            return Decoded(None, RECORD_TOO_LARGE, f"the value has {len(value)} bytes, more than {self.max_bytes}")
-        try:
-            rows = list(_Rows(iter([in_utf_8(value, self.encoding.charset)]), self.encoding, ",", self.max_bytes))
-            if len(rows) != 1:
-                raise invalid(f"the value has {len(rows)} rows; it must have one")
-            return Decoded(_as_json(rows[0], *_named(self.encoding.columns)))
-        except Refused as refused:
-            return Decoded(None, refused.verdict, refused.reason)
+        return decoded(value, self.max_bytes, self._read)
+
+    def _read(self, value: bytes) -> str:
+        rows = list(_Rows(iter([in_utf_8(value, self.encoding.charset)]), self.encoding, ",", self.max_bytes))
+        if len(rows) != 1:
+            raise invalid(f"the value has {len(rows)} rows; it must have one")
+        return _as_json(rows[0], *_named(self.encoding.columns))
 
 
 def read_csv(file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> Iterator[FileRow]:
@@ -80,7 +78,7 @@ def read_csv(file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_R
         try:
             first = next(lines, b"")
         except DAMAGE as error:
-            yield _rest(0, error)
+            yield rest_of_file("rows=0-", error)
             return
         if (found := _EXCEL.fullmatch(first)) and not encoding.delimiter:
             delimiter = found[1].decode("ascii", "replace")
@@ -111,13 +109,9 @@ def _numbered(rows: "_Rows", columns: tuple[str, ...]) -> Iterator[FileRow]:
             if not names:
                 return  # without names the other rows cannot be read either
         except DAMAGE as error:
-            yield _rest(number, error)
+            yield rest_of_file(f"rows={number}-", error)
             return
         number += 1
-
-
-def _rest(number: int, error: Exception) -> FileRow:
-    return FileRow(f"rows={number}-", None, INVALID_ENCODING, f"the rest of the file cannot be read: {error}")
 
 
 class _Rows(Iterator[list[str]]):
@@ -187,7 +181,7 @@ class _Rows(Iterator[list[str]]):
             line = self._again.popleft() if self._again else next(self._lines, None)
             if line is None:
                 return
-            if not self._taken and self._is_comment(line):
+            if not self._taken and is_comment(line, self._encoding):
                 text = line.decode("utf-8", errors="replace")
                 self.fields = text.removeprefix(W3C_FIELDS).split() if text.startswith(W3C_FIELDS) else self.fields
                 yield ""
@@ -199,9 +193,6 @@ class _Rows(Iterator[list[str]]):
                 raise _OpenQuoteError
             text = line.decode("utf-8", errors="surrogateescape")
             yield text.replace(self._delimiter, _DELIMITER) if len(self._delimiter) > 1 else text
-
-    def _is_comment(self, line: bytes) -> bool:
-        return bool(self._encoding.comment) and line.startswith(self._encoding.comment.encode())
 
 
 class _OpenQuoteError(Exception):

@@ -79,7 +79,7 @@ class PlainDecoder(_WithReaders):
 
     def decode(self, value: bytes) -> Decoded:
         """See :class:`Decoder`."""
-        return _decoded(value, self.max_bytes, self._read)
+        return decoded(value, self.max_bytes, self._read)
 
     def _read(self, value: bytes) -> str:
         return self._reader(None, self._build)(value, 0)
@@ -119,7 +119,7 @@ class RegistryDecoder(_WithReaders):
 
     def decode(self, value: bytes) -> Decoded:
         """See :class:`Decoder`."""
-        return _decoded(value, self.max_bytes, self._read)
+        return decoded(value, self.max_bytes, self._read)
 
     def _read(self, value: bytes) -> str:
         number = schema_id(value)
@@ -183,7 +183,11 @@ def decoder(
     return RegistryDecoder(wanted, schemas, schema, message, max_bytes)
 
 
-def _decoded(value: bytes, max_bytes: int, read: Callable[[bytes], str]) -> Decoded:
+def decoded(value: bytes, max_bytes: int, read: Callable[[bytes], str]) -> Decoded:
+    """The text that ``read`` makes of ``value``, or a verdict: that of its refusal, or of more than ``max_bytes``.
+
+    Other errors of ``read`` are raised.
+    """
     if len(value) > max_bytes:
         return Decoded(None, RECORD_TOO_LARGE, f"the value has {len(value)} bytes, more than {max_bytes}")
     try:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from spark_jobs.contract.events import INVALID_ENCODING
+
 MOST_RAW_BYTES = 1024 * 1024
 
 
@@ -24,3 +26,8 @@ class FileRow(NamedTuple):
     reason: str | None = None
     raw: bytes = b""
     line: int = 0
+
+
+def rest_of_file(place: str, error: Exception, line: int = 0) -> FileRow:
+    """The part of a file from ``place`` on, which is damaged."""
+    return FileRow(place, None, INVALID_ENCODING, f"the rest of the file cannot be read: {error}", line=line)

@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 
 from spark_jobs.config.encoding import Encoding
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, RECORD_TOO_LARGE
-from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow, rest_of_file
 from spark_jobs.formats.input_file import InputFile
-from spark_jobs.formats.text_lines import BYTE_ORDER_MARK, DAMAGE, Content, open_content
+from spark_jobs.formats.text_lines import BYTE_ORDER_MARK, DAMAGE, Content, is_comment, open_content
 
 _BLANK: Final = b" \t\r\n\0"
 _NEAR_END: Final = 8
@@ -87,7 +87,7 @@ def _has_lines(content: Content, encoding: Encoding, max_bytes: int) -> bool:
     most, is_first = max(_HEAD, max_bytes), True
     for number, line in enumerate(islice(content.lines(most), encoding.skip_lines + _FIRST_LINES)):
         bare = _bare(line, is_first=not number)
-        if number < encoding.skip_lines or not bare or _is_comment(bare, encoding):
+        if number < encoding.skip_lines or not bare or is_comment(bare, encoding):
             continue
         how = _Line.LONG if len(line) > most else _line(bare.decode(_BYTES))
         if how is _Line.OBJECT:
@@ -153,11 +153,11 @@ class _Lines:
                         yield from self._of_line(line, begin, end, number)
                 begin = end
         except DAMAGE as error:
-            yield _rest(begin, number + 1, error)
+            yield rest_of_file(f"bytes={begin}-", error, number + 1)
 
     def _of_line(self, line: bytes, begin: int, end: int, number: int) -> Iterator[FileRow]:
         bare = _bare(line, is_first=not begin)
-        if not bare or _is_comment(bare, self._encoding):
+        if not bare or is_comment(bare, self._encoding):
             return
         if len(line) > self._max_bytes + 1:
             yield _too_large(line, begin, end, number)
@@ -178,8 +178,8 @@ class _Values(Iterator[FileRow]):
 
     def __init__(self, content: Content, encoding: Encoding, max_bytes: int) -> None:
         self._content, self._max_bytes = content, max_bytes
-        for _, line in zip(range(encoding.skip_lines), content.lines(max_bytes), strict=False):
-            del line
+        for _ in islice(content.lines(max_bytes), encoding.skip_lines):
+            pass
         self._begin = content.position
         """The position of the first character that is here."""
         self._text, self._at, self._line = "", 0, 1 + encoding.skip_lines
@@ -191,7 +191,7 @@ class _Values(Iterator[FileRow]):
                 row = self._value()
             except DAMAGE as error:
                 self._has_ended, self._text, self._at = True, "", 0
-                return _rest(self._begin, self._line, error)
+                return rest_of_file(f"bytes={self._begin}-", error, self._line)
             if row:
                 return row
         raise StopIteration
@@ -276,15 +276,6 @@ def _bare(line: bytes, *, is_first: bool) -> bytes:
     return (line.removeprefix(BYTE_ORDER_MARK) if is_first else line).strip(_BLANK)
 
 
-def _is_comment(line: bytes, encoding: Encoding) -> bool:
-    return bool(encoding.comment) and line.startswith(encoding.comment.encode())
-
-
 def _too_large(raw: bytes, begin: int, end: int, number: int) -> FileRow:
     reason = f"the value has {end - begin} bytes"
     return FileRow(f"bytes={begin}-{end}", None, RECORD_TOO_LARGE, reason, raw[:MOST_RAW_BYTES], number)
-
-
-def _rest(begin: int, number: int, error: Exception) -> FileRow:
-    reason = f"the rest of the file cannot be read: {error}"
-    return FileRow(f"bytes={begin}-", None, INVALID_ENCODING, reason, line=number)

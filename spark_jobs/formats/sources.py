@@ -1,5 +1,6 @@
 """How the records of the sources in the settings are decoded: by topic, and by set of files."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spark_jobs.config.encoding import Encoding, RecordFormat, names_of_files
@@ -54,6 +55,11 @@ def decoders(settings: Settings, schemas: SchemaStore | None) -> dict[str, Decod
         for topic in source.topics or (() if source.path else settings.topics)
         if source.encoding.is_decoded
     }
+
+
+def set_of(sets: Iterable[FileSet], file: str) -> FileSet | None:
+    """The first of ``sets`` that has the file of that location."""
+    return next((one for one in sets if one.has(file)), None)
 
 
 def file_sets(settings: Settings, source: Folder | None) -> tuple[FileSet, ...]:

@@ -20,7 +20,9 @@ _MARKS: Final = {
     b"\xfe\xff": "utf-16",
 }
 """By the bytes that a text begins with, how its characters are encoded; the longer ones first."""
-GZIP, ZSTD, BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+_GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+LONGEST_MARK: Final = len(_ZSTD)
+"""Bytes at the beginning that say how a content is compressed."""
 _CHUNK: Final = 64 * 1024
 _NO_TEXT: Final = "adloom.no_text"
 
@@ -100,9 +102,9 @@ def open_content(file: InputFile, charset: str = UTF_8) -> Content:
         OSError: it cannot be opened.
     """
     stored = file.open("rb")
-    start = stored.read(len(ZSTD))
+    start = stored.read(LONGEST_MARK)
     stored.seek(0)
-    plain = _decompressed(stored, start)
+    plain = decompressed(stored, start)
     try:
         text = plain.peek(len(next(iter(_MARKS))))  # type: ignore[attr-defined]
     except (*DAMAGE, OSError) as error:
@@ -111,7 +113,7 @@ def open_content(file: InputFile, charset: str = UTF_8) -> Content:
         plain.close()
         stored.close()
         stored = file.open("rb")
-        return Content(_decompressed(stored, start), stored, is_plain=False)  # reading says what is wrong
+        return Content(decompressed(stored, start), stored, is_plain=False)  # reading says what is wrong
     charset = next((found for mark, found in _MARKS.items() if text.startswith(mark)), charset)
     if charset == UTF_8:
         return Content(plain, stored, is_plain=plain is stored)
@@ -124,18 +126,23 @@ def text_lines(lines: Iterator[bytes], encoding: Encoding) -> Iterator[bytes]:
         yield line if number else line.removeprefix(BYTE_ORDER_MARK)
 
 
+def is_comment(line: bytes, encoding: Encoding) -> bool:
+    """Whether ``line`` is no record because of how it begins."""
+    return bool(encoding.comment) and line.startswith(encoding.comment.encode())
+
+
 def in_utf_8(value: bytes, charset: str) -> bytes:
     """``value`` in UTF-8; what is no text in its ``charset`` is none in UTF-8 either."""
     return value if charset == UTF_8 else value.decode(charset, _NO_TEXT).encode(UTF_8, "surrogateescape")
 
 
-def _decompressed(stored: BinaryIO, start: bytes) -> BinaryIO:
+def decompressed(stored: BinaryIO, start: bytes) -> BinaryIO:
     """The content of ``stored``, which begins with ``start``: itself, if it is not compressed."""
-    if start.startswith(GZIP):
+    if start.startswith(_GZIP):
         return io.BufferedReader(cast("io.RawIOBase", gzip.open(stored)))
-    if start.startswith(BZ2):
+    if start.startswith(_BZ2):
         return io.BufferedReader(cast("io.RawIOBase", bz2.open(stored)))
-    if start.startswith(ZSTD):
+    if start.startswith(_ZSTD):
         import pyarrow as pa  # noqa: PLC0415 only for such files
 
         return io.BufferedReader(cast("io.RawIOBase", pa.input_stream(stored, compression="zstd")))

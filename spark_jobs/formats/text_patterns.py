@@ -16,12 +16,13 @@ from functools import lru_cache
 from typing import Final
 
 from spark_jobs.config.encoding import Encoding
-from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_UTF8, RECORD_TOO_LARGE
 from spark_jobs.errors import SettingsError
-from spark_jobs.formats.decoding import Decoded
-from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
+from spark_jobs.formats.decoding import Decoded, decoded
+from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow, rest_of_file
 from spark_jobs.formats.input_file import InputFile
-from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, open_content, text_lines
+from spark_jobs.formats.refusal import Refused, invalid
+from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, is_comment, open_content, text_lines
 from spark_jobs.mapping.errors import RefusalError
 from spark_jobs.mapping.regex import parse_regex
 
@@ -96,14 +97,11 @@ class TextDecoder:
 
     def decode(self, value: bytes) -> Decoded:
         """See :class:`spark_jobs.formats.decoding.Decoder`."""
-        if len(value) > self.max_bytes:
-            return Decoded(None, RECORD_TOO_LARGE, f"the line has more than {self.max_bytes} bytes")
-        try:
-            line = in_utf_8(value, self.encoding.charset).decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            return Decoded(None, INVALID_UTF8, f"the line is not {self.encoding.charset}")
-        found = pattern_of(self.encoding.pattern).record(line)
-        return Decoded(found) if found else Decoded(None, INVALID_ENCODING, "the line does not match the pattern")
+        return decoded(value, self.max_bytes, self._read)
+
+    def _read(self, value: bytes) -> str:
+        line = in_utf_8(value, self.encoding.charset)
+        return _as_json(line, self.encoding, max(self.max_bytes, len(line)))  # in UTF-8 it may be longer
 
 
 def read_text(file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> Iterator[FileRow]:
@@ -120,16 +118,29 @@ def read_text(file: InputFile, encoding: Encoding, max_bytes: int = DEFAULT_MAX_
     Raises:
         OSError: the file cannot be opened or read.
     """
-    decoder, number = TextDecoder(Encoding(encoding.format, pattern=encoding.pattern), max_bytes), 0
+    number = 0
     with closing(open_content(file, encoding.charset)) as content:
         try:
             for line in text_lines(content.lines(max_bytes), encoding):
-                bare = line.rstrip(b"\r\n")
-                if not bare.strip() or (encoding.comment and bare.startswith(encoding.comment.encode())):
+                bare, place = line.rstrip(b"\r\n"), f"row={number}"
+                if not bare.strip() or is_comment(bare, encoding):
                     continue
-                text, verdict, reason = decoder.decode(bare)
-                yield FileRow(f"row={number}", text, verdict, reason, bare[:MOST_RAW_BYTES] if verdict else b"")
+                try:
+                    yield FileRow(place, _as_json(bare, encoding, max_bytes))
+                except Refused as refused:
+                    yield FileRow(place, None, refused.verdict, refused.reason, bare[:MOST_RAW_BYTES])
                 number += 1
         except DAMAGE as error:
-            reason = f"the rest of the file cannot be read: {error}"
-            yield FileRow(f"rows={number}-", None, INVALID_ENCODING, reason)
+            yield rest_of_file(f"rows={number}-", error)
+
+
+def _as_json(line: bytes, encoding: Encoding, max_bytes: int) -> str:
+    if len(line) > max_bytes:
+        raise Refused(RECORD_TOO_LARGE, f"the line has more than {max_bytes} bytes")
+    try:
+        text = line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise Refused(INVALID_UTF8, f"the line is not {encoding.charset}") from None
+    if found := pattern_of(encoding.pattern).record(text):
+        return found
+    raise invalid("the line does not match the pattern")

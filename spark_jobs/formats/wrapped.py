@@ -1,7 +1,5 @@
 """Values of Kafka records within other bytes: behind a header, or compressed."""
 
-import bz2
-import gzip
 import io
 import zlib
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
 from spark_jobs.formats.decoding import Decoded
-from spark_jobs.formats.text_lines import BYTE_ORDER_MARK, BZ2, DAMAGE, GZIP, ZSTD
+from spark_jobs.formats.text_lines import BYTE_ORDER_MARK, DAMAGE, LONGEST_MARK, decompressed
 
 if TYPE_CHECKING:
     from spark_jobs.formats.decoding import Decoder
@@ -55,19 +53,10 @@ class WrappedDecoder:
 
 def _decompressed(content: bytes, most: int) -> bytes:
     """The first ``most`` bytes of ``content``, decompressed if it is compressed."""
-    if content.startswith(GZIP):
-        return gzip.GzipFile(fileobj=io.BytesIO(content)).read(most)
-    if content.startswith(BZ2):
-        return bz2.BZ2File(io.BytesIO(content)).read(most)
-    if content.startswith(_ZLIB):
-        stream = zlib.decompressobj()
-        found = stream.decompress(content, most)
-        if not stream.eof and len(found) < most:
-            raise EOFError("it is cut off")
-        return found
-    if content.startswith(ZSTD):
-        import pyarrow as pa  # noqa: PLC0415 only for such values
-
-        with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as text:
-            return bytes(text.read(most))
-    return content
+    if not content.startswith(_ZLIB):
+        return decompressed(io.BytesIO(content), content[:LONGEST_MARK]).read(most)
+    stream = zlib.decompressobj()
+    found = stream.decompress(content, most)
+    if not stream.eof and len(found) < most:
+        raise EOFError("it is cut off")
+    return found

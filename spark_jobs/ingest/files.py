@@ -16,7 +16,7 @@ from spark_jobs.config.folders import OBJECTS, Folder
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import INVALID_ENCODING, RECORD_TOO_LARGE
 from spark_jobs.formats.file_rows import FileRow
-from spark_jobs.formats.sources import FileSet
+from spark_jobs.formats.sources import FileSet, set_of
 from spark_jobs.ingest.decode import REASON, TEXT, VERDICT
 from spark_jobs.ingest.input_files import cannot_be_opened, input_file, names_of
 from spark_jobs.lake.store.files import LOCAL, escaped
@@ -112,7 +112,7 @@ def _batches(
 ) -> Iterator["pa.RecordBatch"]:
     """The rows of a block of the file in batches that are limited in rows and characters."""
     # Spark also finds files that no source means, as in folders named key=value.
-    of = next((one for one in sets if one.has(location)), None)
+    of = set_of(sets, location)
     if of is None:
         return
     rows, characters = list[FileRow](), 0

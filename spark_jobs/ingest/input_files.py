@@ -14,7 +14,7 @@ from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.input_file import InputFile
-from spark_jobs.formats.sources import FileSet, file_sets
+from spark_jobs.formats.sources import FileSet, file_sets, set_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, S3FileSystem
@@ -103,12 +103,17 @@ def files_of(settings: Settings, source: str | Path | None) -> list[FoundFile]:
     Raises:
         SourceError: a folder does not exist or has no such files, or Spark cannot read it because of its name.
     """
-    sets = sets_of(settings, source)
-    return [
-        file
-        for folder in folders_of(settings, source)
-        for file in _of_folder(folder, [one for one in sets if one.folder == folder], settings.s3)
-    ]
+    return find_files(sets_of(settings, source), settings.s3)
+
+
+def find_files(sets: Sequence[FileSet], s3: S3Settings) -> list[FoundFile]:
+    """The files of ``sets``, as :func:`files_of` gives them.
+
+    Raises:
+        SourceError: a folder does not exist or has no such files, or Spark cannot read it because of its name.
+    """
+    folders = dict.fromkeys(one.folder for one in sets)
+    return [file for folder in folders for file in _of_folder(folder, [s for s in sets if s.folder == folder], s3)]
 
 
 def names_of(sets: Iterable[FileSet]) -> list[str]:
@@ -145,7 +150,7 @@ def _of_folder(folder: Folder, sets: Sequence[FileSet], s3: S3Settings) -> list[
     there = _on_disk(folder, is_deep=is_deep) if folder.is_local else _in_store(folder, s3, is_deep=is_deep)
     files = []
     for location, modified_ns, size in there:
-        of = next((one for one in sets if one.has(location)), None)
+        of = set_of(sets, location)
         if of and not is_hidden(folder.below(location) or ""):
             files.append(FoundFile(location, modified_ns, size, of))
     if not files:

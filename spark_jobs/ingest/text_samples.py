@@ -4,13 +4,14 @@ import re
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
+from spark_jobs.config.encoding import Encoding, RecordFormat
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.csv_text import W3C_FIELDS
 from spark_jobs.formats.text_lines import DAMAGE, open_content
+from spark_jobs.formats.text_patterns import COMBINED
 
-COMMENT = "#"
+_COMMENT = "#"
 _DELIMITERS = ",\t;|"
 _OF_ACCESS_LOG = re.compile(r"\S+ \S+ \S+ \[\d{2}/[A-Z][a-z]{2}/\d{4}:")
 """How a line of the log of a web server begins."""
@@ -18,20 +19,8 @@ _HEAD = 64 * 1024
 _LINES = 100
 
 
-class TextShape(NamedTuple):
-    """How rows lie in a file.
-
-    Attributes:
-        delimiter: of their cells; empty: it is the log of a web server.
-        comment: what comments begin with; empty: the file has none.
-    """
-
-    delimiter: str
-    comment: str = ""
-
-
-def shape_of(file: Path, charset: str) -> TextShape:
-    """How the rows of ``file``, compressed or not, lie in it, by its first lines.
+def encoding_of(file: Path, charset: str) -> Encoding:
+    """How the rows of ``file``, compressed or not, are read, by its first lines: as CSV, or as a web server's log.
 
     Raises:
         SourceError: it cannot be read, or its first line is not UTF-8, has one column only, or names none.
@@ -43,10 +32,10 @@ def shape_of(file: Path, charset: str) -> TextShape:
         raise SourceError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{file} is not UTF-8: byte {error.start}; convert it, as with iconv") from error
-    rows = [line for line in lines if not line.startswith(COMMENT)]
-    header, comment = rows[0] if rows else "", COMMENT if len(rows) < len(lines) else ""
+    rows = [line for line in lines if not line.startswith(_COMMENT)]
+    header, comment = rows[0] if rows else "", _COMMENT if len(rows) < len(lines) else ""
     if _OF_ACCESS_LOG.match(header):
-        return TextShape("", comment)
+        return Encoding(RecordFormat.TEXT, pattern=COMBINED, comment=comment, charset=charset)
     is_named = any(line.startswith(W3C_FIELDS) for line in lines)
     found = max(f"{_DELIMITERS} " if is_named else _DELIMITERS, key=header.count)
     if found not in header:
@@ -57,7 +46,8 @@ def shape_of(file: Path, charset: str) -> TextShape:
         )
     if not is_named:
         _check_header(file, [name.strip().strip('"') for name in header.split(found)])
-    return TextShape(found, comment)
+    # A comma needs no setting.
+    return Encoding(RecordFormat.CSV, delimiter=found.replace(",", ""), comment=comment, charset=charset)
 
 
 def _check_header(file: Path, names: list[str]) -> None:

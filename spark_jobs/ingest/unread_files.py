@@ -10,7 +10,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import OK
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.in_python.judge import Judge
-from spark_jobs.ingest.input_files import FoundFile, files_of, input_file
+from spark_jobs.ingest.input_files import FoundFile, find_files, input_file, sets_of
 from spark_jobs.ingest.samples import sample_file
 
 _LOOKED_AT = 1000
@@ -26,7 +26,7 @@ class UnreadFiles:
     """
 
     def __init__(self, settings: Settings, source: str | Path | None) -> None:
-        self._settings, self._source = settings, source
+        self._sets, self._s3 = sets_of(settings, source), settings.s3
         self._judge = Judge(settings)
         self._first: dict[str, int | None] = {}
 
@@ -43,12 +43,12 @@ class UnreadFiles:
 
     def _there(self) -> list[FoundFile]:
         try:
-            return files_of(self._settings, self._source)
+            return find_files(self._sets, self._s3)
         except SourceError:
             return []  # those that were read have been moved away
 
     def _first_event(self, file: FoundFile) -> int | None:
-        now, place = datetime.now(UTC), input_file(file.location, self._settings.s3)
+        now, place = datetime.now(UTC), input_file(file.location, self._s3)
         try:
             for one in islice(sample_file(place, _LOOKED_AT, file.of.reader), _LOOKED_AT):
                 judged = (

@@ -114,7 +114,8 @@ def _each(place: str, text: str) -> Path | None:
         path = parse_path(text)
     except MappingError as error:
         raise SettingsError(f"{place}, {error}\n{_pointed(error)}") from error
-    if path.root or not isinstance((*path.steps, "")[0], str):
+    is_in_list = bool(path.steps) and not isinstance(path.steps[0], str)
+    if path.root or is_in_list:
         raise SettingsError(
             f"{place}: {text} names no list in the record; write its path, as $.events, or $ if the record is a list"
         )

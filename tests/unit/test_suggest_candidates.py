@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_jobs.config.encoding import Encoding, RecordFormat
 from spark_jobs.config.settings import Settings
 from spark_jobs.ingest.in_python.judge import Judge
 from spark_jobs.mapping import Record, evaluate, parse_expression
@@ -444,17 +445,24 @@ _VALUES = st.recursive(
 _RECORDS = st.lists(st.dictionaries(_KEYS, _VALUES, max_size=6), min_size=1, max_size=12)
 
 
+_SHAPES = (
+    Shape(Encoding(RecordFormat.JSON)),
+    Shape(Encoding(RecordFormat.CSV)),
+    Shape(Encoding(RecordFormat.CSV, delimiter="\t")),
+)
+
+
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(_RECORDS, st.sampled_from([Shape(), Shape("csv"), Shape("csv", "\t")]))
+@given(_RECORDS, st.sampled_from(_SHAPES))
 def test_any_records_give_a_draft_that_loads(records: list[dict[str, Any]], shape: Shape) -> None:
     raw = [json.dumps(record).encode() for record in records]
     profile = profile_of(raw)
     draft = suggest(profile, "x", _NOW)
     loaded, formats = settings_of(as_toml(draft, shape, profile, ["from [x]\x00\n"]))
     assert compile_sources(loaded).keys() == draft.settings().keys()
-    added = {"format": shape.format} | ({"delimiter": shape.delimiter} if shape.delimiter != "," else {})
+    added = {"format": shape.encoding.format.value, **shape.encoding.differing}
     expected = {name: {**source, **added} for name, source in draft.settings().items()}
     assert loaded == Settings.model_validate({"source": expected})
-    assert all(one.get("format", "json") == shape.format for one in formats.values())
+    assert all(one.get("format", "json") == shape.encoding.format for one in formats.values())
     judge = Judge(loaded)
     assert all(judge.judge(record, _NOW) for record in raw)

@@ -208,7 +208,7 @@ def test_rows_of_csv_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes('id;name;x\r\n1;"a;\nb";2\r\n2\r\n3;c;4;5\r\n'.encode("utf-8-sig"))
     shape, rows = read_sample(file, 4)
-    assert (shape.format, shape.delimiter, shape.unread[0]) == ("csv", ";", 2)
+    assert (shape.encoding.format, shape.encoding.delimiter, shape.unread[0]) == ("csv", ";", 2)
     assert [(place, json.loads(row)) for place, row in rows] == [("row 0", {"id": "1", "name": "a;\nb", "x": "2"})]
 
 
@@ -336,7 +336,7 @@ def test_logs_of_web_servers_are_drafted(tmp_path: Path) -> None:
     )
     (tmp_path / "access.log").write_text(lines)
     shape, records = read_sample(tmp_path / "access.log", _LIMIT)
-    assert (shape.format, shape.pattern, shape.files) == ("text", "combined", "")
+    assert (shape.encoding.format, shape.encoding.pattern, shape.files) == ("text", "combined", "")
     assert json.loads(records[3][1]) == {
         "ip": "198.18.0.3",
         "user": "-",

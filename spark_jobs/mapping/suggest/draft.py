@@ -4,29 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_jobs.config.encoding import Encoding
+
 
 @dataclass(frozen=True)
 class Shape:
     """How the records lie in the file.
 
     Attributes:
-        format: of the source, as in ``csv``.
-        delimiter: between the values of a line of CSV; a comma needs no setting.
-        quote: what encloses values of CSV; empty: nothing does.
+        encoding: how its records are read.
         unread: rows that could not be read, and why the first one.
-        charset: of the text.
-        comment: what lines begin with that are no records; empty: none do.
-        pattern: of lines of text.
         files: the pattern for names as that of the file; empty: those of the format have it.
     """
 
-    format: str = "json"
-    delimiter: str = ","
-    quote: str = '"'
+    encoding: Encoding
     unread: tuple[int, str] = (0, "")
-    charset: str = "utf-8"
-    comment: str = ""
-    pattern: str = ""
     files: str = ""
 
 

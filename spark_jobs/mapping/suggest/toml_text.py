@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 
 from spark_jobs.mapping.suggest.draft import Draft, DraftField, Shape, SourceDraft
 from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind
@@ -31,12 +30,12 @@ def as_toml(draft: Draft, shape: Shape, profile: Profile, head: Iterable[str]) -
 def _source(source: SourceDraft, shape: Shape) -> Iterator[str]:
     yield f"[source.{source.name}]"
     yield from _checks(source.checks)
-    if shape.format != "json":
-        yield f"format = {_text(shape.format)}"
-    given, usual = asdict(shape), asdict(Shape())
-    for name in ("pattern", "delimiter", "quote", "comment", "files", "charset"):
-        if given[name] != usual[name]:
-            yield f"{name} = {_text(given[name])}"
+    if not shape.encoding.format.is_json:
+        yield f"format = {_text(shape.encoding.format)}"
+    if shape.files:
+        yield f"files = {_text(shape.files)}"
+    for name, value in shape.encoding.differing.items():
+        yield f"{name} = {_text(value)}"
     if source.each:
         yield f"each = {_text(source.each)}"
     if source.when:
