@@ -201,7 +201,7 @@ def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) 
 
 def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
     """The questions about the file as a whole that a person should decide."""
-    from spark_jobs.mapping.suggest import lists_of_objects
+    from spark_jobs.mapping.suggest import list_of, lists_of_objects
 
     unread, why = shape.unread
     found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
@@ -213,7 +213,7 @@ def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
         records = column.sizes.total()
         found.append(
             f"{column.expression} has up to {max(column.sizes)} elements, {column.elements:,} in {records:,} records: "
-            f'as [0], only one of them is read; to make each an event, set each = "{column.expression}"'
+            f'as [0], only one of them is read; to make each an event, set each = "{list_of(column)}"'
         )
     return found
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where, parse_path
+from spark_jobs.mapping.paths import BETWEEN_ROOT, OUTER_ROOT, OUTERMOST_ROOT, Path, Step, Where, parse_path
 from spark_jobs.mapping.sources import SourceMapping, compile_sources
-from spark_jobs.mapping.suggest import NoRecordsError, lists_of_objects, profile_of
+from spark_jobs.mapping.suggest import NoRecordsError, list_of, lists_of_objects, profile_of
 from spark_jobs.mapping.suggest.profile import Profile
 
 _SHOWN = 10
@@ -21,17 +21,24 @@ def unmapped(texts: Sequence[bytes], settings: Settings) -> list[str]:
     except NoRecordsError:
         return []
     read = [steps for one in mappings for steps in _read(one)]
-    return [*_lists(profile, read), *_fields(profile, read)]
+    elements = [steps for one in mappings for steps in _elements(one)]
+    return [*_lists(profile, [*read, *elements]), *_fields(profile, read)]
 
 
 def _read(mapping: SourceMapping) -> Iterable[tuple[Step, ...]]:
     """The steps of all paths, from the root of the whole record on; of a list, those of its first element."""
-    around = (*mapping.each.steps, 0) if mapping.each else ()
-    for path in (path for path in mapping.paths if path.root in {"", OUTER_ROOT}):
-        steps = path.steps if path.root else (*around, *path.steps)
-        yield tuple(0 if isinstance(step, Where) else step for step in steps)
-    if mapping.each:
-        yield around
+    *_, around, element = (), (), *_elements(mapping)
+    begins = {"": element, OUTER_ROOT: (), OUTERMOST_ROOT: (), BETWEEN_ROOT: around}
+    for path in (path for path in mapping.paths if path.root in begins):
+        yield tuple(0 if isinstance(step, Where) else step for step in (*begins[path.root], *path.steps))
+
+
+def _elements(mapping: SourceMapping) -> Iterable[tuple[Step, ...]]:
+    """The steps to the first element of the list that has the records; of a list within a list, of both."""
+    steps: tuple[Step, ...] = ()
+    for level in mapping.each.levels if mapping.each else ():
+        steps = (*steps, *level.steps, 0)
+        yield steps
 
 
 def _lists(profile: Profile, read: Sequence[tuple[Step, ...]]) -> Iterable[str]:
@@ -42,7 +49,7 @@ def _lists(profile: Profile, read: Sequence[tuple[Step, ...]]) -> Iterable[str]:
             yield (
                 f"{column.expression} has up to {max(column.sizes)} elements, {column.elements:,} in "
                 f"{column.sizes.total():,} records, and no mapping reads each of them; if they are events, set each = "
-                f'"{column.expression}"'
+                f'"{list_of(column)}"'
             )
 
 

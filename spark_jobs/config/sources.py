@@ -150,7 +150,8 @@ class SourceSettings(Section):
     each: str = Field(
         "",
         description="path to a list in the record whose elements are the records, as $.events, or $ if the record is "
-        "a list: $ is then an element, and $$ the record around it",
+        "a list: $ is then an element, and $$ the record around it. $.users[*].events is the list in each element of "
+        "another one: $$ is then that element, and $$$ the record around all",
     )
     let: dict[str, str] = Field(
         default_factory=dict,

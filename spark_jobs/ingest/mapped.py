@@ -11,6 +11,7 @@ from spark_jobs.ingest import parse
 from spark_jobs.ingest.elements import LIST
 from spark_jobs.ingest.fields import SOURCE_NAME, Field, Given, Reason, as_text
 from spark_jobs.mapping import Expression, Path, RecordSchema, failure_sql, to_sql
+from spark_jobs.mapping.paths import ListPath
 from spark_jobs.mapping.schema import RECORD, VARIANT, OtherRecord
 from spark_jobs.mapping.sources import SourceMapping
 
@@ -37,11 +38,11 @@ class Mapped:
         return self._schema
 
     @property
-    def lists(self) -> tuple[Path, ...]:
+    def lists(self) -> tuple[ListPath, ...]:
         """The lists whose elements are records, each once, in the order of the sources."""
         return tuple(dict.fromkeys(one.each for one in self._mappings.values() if one.each))
 
-    def of_list(self, path: Path | None) -> tuple[str, ...]:
+    def of_list(self, path: ListPath | None) -> tuple[str, ...]:
         """The sources whose records are the elements of the list at ``path``; None: those with whole records."""
         return tuple(name for name, one in self._mappings.items() if one.each == path)
 

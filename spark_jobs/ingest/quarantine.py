@@ -104,8 +104,8 @@ def once_more(judged: DataFrame, *, has_lists: bool) -> DataFrame:
     """The rows of ``judged`` that are what was in quarantine.
 
     A record that holds several events is judged as a whole each time: of an event in it, only that one is meant. Of a
-    record that was no list of events when it was received, all are, and only if all of them fit: else one that does
-    not. The first of them gets the ``source`` of the record, so that the two are known for the same.
+    record, or an element, that was no list of events when it was received, all are, and only if all of them fit: else
+    one that does not. The first of them gets the ``source`` that there was, so that the two are known for the same.
 
     Args:
         judged: of records from :func:`as_received`, with :data:`BEFORE_PLACE`, and :data:`NUMBER` of each of them.
@@ -114,8 +114,7 @@ def once_more(judged: DataFrame, *, has_lists: bool) -> DataFrame:
     before, now = F.col(BEFORE_PLACE), F.col("source")
     if not has_lists:
         return judged.where(now == before)
-    was_whole = before == _record_place(before)
-    is_taken_apart = was_whole & F.startswith(F.substr(now, F.length(before) + 1), F.lit("["))
+    is_taken_apart = F.startswith(now, F.concat(before, F.lit("[")))
     of_record = Window.partitionBy(NUMBER)
     is_bad = F.col("verdict") != OK
     rows = judged.where((now == before) | is_taken_apart).withColumns(

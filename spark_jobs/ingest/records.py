@@ -12,7 +12,7 @@ from spark_jobs.config.sources import FIELDS, SourceSettings, kept_columns, name
 from spark_jobs.contract import events
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import parse
-from spark_jobs.ingest.elements import IS_FURTHER, LIST, ElementList, expanded
+from spark_jobs.ingest.elements import IS_FURTHER, LIST, NO_LIST, ElementList, expanded
 from spark_jobs.ingest.fields import SOURCE_NAME, by_source, own_fields, own_time, with_lower_ids
 from spark_jobs.ingest.mapped import Mapped
 from spark_jobs.mapping.sources import compile_sources, no_list_reason
@@ -75,7 +75,8 @@ class Records:
         """Why no source means a whole record, if that is what it lacks; None: no source has its records in a list."""
         if not self._mapped.lists:
             return None
-        return F.when(F.col(LIST).isNull(), F.lit(no_list_reason(self._mapped.lists)))
+        is_whole = F.col(LIST).isNull() | (F.col(LIST) == NO_LIST)
+        return F.when(is_whole, F.lit(no_list_reason(self._mapped.lists)))
 
     @property
     def unknown_fields(self) -> Column | None:

@@ -13,7 +13,7 @@ from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.functions import FUNCTIONS, forms
 from spark_jobs.mapping.grammar import offset_of, text_of_literal
 from spark_jobs.mapping.nodes import Call, Conditions, Constant, FieldNode, FirstGiven, Junction, Node
-from spark_jobs.mapping.paths import OUTER_ROOT, PLACEHOLDER, Path
+from spark_jobs.mapping.paths import OUTER_ROOT, OUTERMOST_ROOT, PLACEHOLDER, Path
 from spark_jobs.mapping.refusals import unknown_function
 from spark_jobs.mapping.syntax import COMPARISONS, OPERATORS, check_nesting, foreign, number_literal
 from spark_jobs.mapping.types import Type
@@ -111,6 +111,8 @@ class Builder:
             return Path(path.steps, self._roots.get(path.root, ""))
         if path.root == OUTER_ROOT:
             raise RefusalError("$$ is the record around an element, and the source has no each")
+        if path.root == OUTERMOST_ROOT:
+            raise RefusalError("$$$ is the record around a list within a list, and the source has no each with [*]")
         raise RefusalError(f"there is no let {path.root}", "a field of the record is written $.name")
 
     def _function(self, tree: exp.Anonymous) -> Node:

@@ -2,16 +2,22 @@
 
 import re
 from dataclasses import dataclass
+from typing import Self
 
 from spark_jobs.mapping.errors import MappingError
 
-OUTER_ROOT = "$"
-"""The root of paths into the record around an element: ``$$.sent``."""
+OUTER_ROOT, OUTERMOST_ROOT = "$", "$$"
+"""The roots of paths into what lies around an element, ``$$.sent``; in a list within a list also into the record around
+all, ``$$$.sent``."""
+BETWEEN_ROOT = f"between.{OUTER_ROOT}"
+"""The root of paths into what lies around an element of a list within a list, which is an element itself."""
+EVERY = "[*]"
+"""In the path of a list: of each element of the list before it."""
 PLACEHOLDER = "\ue000"
 """Stands for each character of a path while the rest is parsed: a letter to the parser, and none of the user's."""
 
 _MAX_INDEX = 999_999
-_ROOT = re.compile(r"[a-z][a-z0-9_]*")
+_ROOT = re.compile(r"\$\$?|[a-z][a-z0-9_]*")
 _NAME = re.compile(r"\.([^\W\d]\w*)")
 _KEY = re.compile(r"""\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\]""")
 _INDEX = re.compile(r"\[\s*([0-9]+)\s*\]")
@@ -43,8 +49,9 @@ class Path:
 
     Attributes:
         steps: from the root.
-        root: of what: nothing for the record, :data:`OUTER_ROOT` for the one around an element of its list, or the
-            name of a text that the mapping reads as JSON, after the name of its source and a dot.
+        root: of what: nothing for the record, :data:`OUTER_ROOT`, :data:`OUTERMOST_ROOT` or :data:`BETWEEN_ROOT` for
+            what lies around an element of its list, or the name of a text that the mapping reads as JSON, after the
+            name of its source and a dot.
     """
 
     steps: tuple[Step, ...]
@@ -58,6 +65,33 @@ class Path:
     def __str__(self) -> str:
         """As it is written in an expression."""
         return f"${self.root.rpartition('.')[2]}" + "".join(map(_step_text, self.steps))
+
+
+@dataclass(frozen=True)
+class ListPath:
+    """Where the elements of a list lie that are records: ``$.events``, ``$.seatbid[*].bid``.
+
+    Attributes:
+        levels: the path of the list in a record; then, in each of its elements, the path of a list; and so on.
+    """
+
+    levels: tuple[Path, ...]
+
+    @classmethod
+    def over(cls, path: Path) -> Self:
+        """The list at ``path``, in each element of the lists on the way there, where the path names one by number."""
+        levels, steps = list[Path](), list[Step]()
+        for step in path.steps:
+            if isinstance(step, int):
+                levels.append(Path(tuple(steps)))
+                steps = []
+            else:
+                steps.append(step)
+        return cls((*levels, Path(tuple(steps))))
+
+    def __str__(self) -> str:
+        """As it is written in the settings."""
+        return EVERY.join(str(path)[number > 0 :] for number, path in enumerate(self.levels))
 
 
 def _step_text(step: Step) -> str:
@@ -86,8 +120,7 @@ def cut_paths(text: str) -> tuple[str, dict[int, Path]]:
             raise MappingError(text, start, "U+E000 is no character of the language")
         if found[0] == "$":
             paths[start], end = _read_path(text, start)
-            is_record = paths[start].root in {"", OUTER_ROOT}
-            if is_record and not isinstance(next(iter(paths[start].steps), ""), str):
+            if not paths[start].root and not isinstance(next(iter(paths[start].steps), ""), str):
                 raise MappingError(text, start + 1, "a record is an object, not an array", "start with a key: $.key")
             parts.append(PLACEHOLDER * (end - start))
         else:
@@ -110,16 +143,38 @@ def parse_path(text: str) -> Path:
     return path
 
 
-def _read_path(text: str, start: int) -> tuple[Path, int]:
-    steps: list[Step] = []
-    root = OUTER_ROOT if text.startswith("$$", start) else found[0] if (found := _ROOT.match(text, start + 1)) else ""
-    position = start + 1 + len(root)
-    while position < len(text) and text[position] in ".[":
-        step, position = _read_step(text, position)
-        steps.append(step)
+def parse_list(text: str) -> ListPath:
+    """The path of a list that ``text`` is.
+
+    Raises:
+        MappingError: it is none.
+    """
+    if not text.startswith("$"):
+        raise MappingError(text, 0, f"{text!r} is no path", "a path starts with $, as in $.events")
+    path, end = _read_path(text, 0, EVERY)
+    levels = [path]
+    while text.startswith(EVERY, end) and end + len(EVERY) < len(text):
+        steps, end = _read_steps(text, end + len(EVERY), EVERY)
+        levels.append(Path(steps))
+    if text[end:] not in ("", EVERY):
+        raise MappingError(text, end, f"{text[end:]!r} is no step of a path")
+    return ListPath(tuple(levels))
+
+
+def _read_path(text: str, start: int, stop: str | None = None) -> tuple[Path, int]:
+    root = found[0] if (found := _ROOT.match(text, start + 1)) else ""
+    steps, position = _read_steps(text, start + 1 + len(root), stop)
     if position < len(text) and (text[position].isalnum() or text[position] in "_$"):
         raise MappingError(text, position, f"{text[position]!r} cannot follow $", "a field is written $.name")
-    return Path(tuple(steps), root), position
+    return Path(steps, root), position
+
+
+def _read_steps(text: str, position: int, stop: str | None = None) -> tuple[tuple[Step, ...], int]:
+    steps: list[Step] = []
+    while position < len(text) and text[position] in ".[" and not (stop and text.startswith(stop, position)):
+        step, position = _read_step(text, position)
+        steps.append(step)
+    return tuple(steps), position
 
 
 def _read_step(text: str, position: int) -> tuple[Step, int]:

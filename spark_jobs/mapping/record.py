@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where
+from spark_jobs.mapping.paths import BETWEEN_ROOT, OUTER_ROOT, OUTERMOST_ROOT, Path, Step, Where
 
 _MAX_DIGITS = 38
 """Of a decimal that Spark keeps exactly. Longer ones, and those with an exponent, stay as they are written."""
@@ -50,7 +50,7 @@ class Record:
 
     Args:
         text: the JSON text without white space around it; bytes are UTF-8.
-        outer: the record around it, if it is an element of a list.
+        outer: what lies around it, if it is an element of a list.
         is_whole: whether a text with more behind the first value counts as none.
 
     Attributes:
@@ -63,7 +63,9 @@ class Record:
         self.text = text if isinstance(text, str) else text.decode("utf-8", errors="replace")
         self._root: object = self
         self._is_whole = is_whole
-        self.others: dict[str, Record] = {OUTER_ROOT: outer} if outer else {}
+        self.others: dict[str, Record] = (
+            {OUTER_ROOT: outer, BETWEEN_ROOT: outer, OUTERMOST_ROOT: outer.outermost} if outer else {}
+        )
 
     def get(self, path: Path) -> str | None:
         """The value at ``path`` as TEXT; None if it is missing, or JSON's null.
@@ -95,6 +97,11 @@ class Record:
     def outer(self) -> "Record | None":
         """The record around it."""
         return self.others.get(OUTER_ROOT)
+
+    @property
+    def outermost(self) -> "Record":
+        """The record that was received."""
+        return self.others.get(OUTERMOST_ROOT, self)
 
     def root(self) -> object:
         """The parsed text; None if it is not JSON, or nested too deeply."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_jobs.mapping.objects import Objects
-from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where
+from spark_jobs.mapping.paths import BETWEEN_ROOT, OUTER_ROOT, OUTERMOST_ROOT, Path, Step, Where
 from spark_jobs.mapping.sqltext import quoted
 
 _MARK = "\ufdd0\ufdd1"
@@ -50,23 +50,26 @@ class RecordSchema:
     def of(cls, paths: Iterable[Path]) -> "RecordSchema":
         """The schema for ``paths``."""
         found = list(dict.fromkeys(paths))
-        roots = dict.fromkeys(path.root for path in found if path.root)
-        return cls(
-            tuple(path for path in found if path.steps and not path.root),
-            {
-                root: OtherRecord(
-                    root,
-                    tuple(path.within for path in found if path.root == root and path.steps),
-                    any(path.root == root and not path.steps for path in found),
-                )
-                for root in roots
-            },
-        )
+        by_root: dict[str, dict[Path, None]] = {}
+        for path in found:
+            by_root.setdefault(OUTER_ROOT if path.root == OUTERMOST_ROOT else path.root, {})[path.within] = None
+        of_record = tuple(path for path in by_root.pop("", {}) if path.steps)
+        others = {
+            root: OtherRecord(root, tuple(path for path in paths if path.steps), any(not path.steps for path in paths))
+            for root, paths in by_root.items()
+        }
+        # However it is called.
+        return cls(of_record, others | ({OUTERMOST_ROOT: others[OUTER_ROOT]} if OUTER_ROOT in others else {}))
 
     @property
     def outer(self) -> "OtherRecord":
         """The part that is read of the record around one that is an element of its list."""
         return self.others.get(OUTER_ROOT, OtherRecord(OUTER_ROOT))
+
+    @property
+    def between(self) -> "OtherRecord":
+        """The part that is read of the element around one that is an element of a list within a list."""
+        return self.others.get(BETWEEN_ROOT, OtherRecord(BETWEEN_ROOT))
 
     @staticmethod
     def elements_sql(path: Path, text: str = "text") -> str:

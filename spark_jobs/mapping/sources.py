@@ -10,7 +10,7 @@ from spark_jobs.errors import SettingsError
 from spark_jobs.mapping.coercion import coerced, converted
 from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.expression import Expression, evaluate, parse_expression
-from spark_jobs.mapping.paths import OUTER_ROOT, Path, parse_path
+from spark_jobs.mapping.paths import BETWEEN_ROOT, OUTER_ROOT, OUTERMOST_ROOT, ListPath, Path, parse_list
 from spark_jobs.mapping.record import Record
 from spark_jobs.mapping.types import Type
 
@@ -44,7 +44,7 @@ class SourceMapping:
 
     name: str
     settings: SourceSettings
-    each: Path | None
+    each: ListPath | None
     lets: Mapping[str, Expression]
     when: Expression | None
     fields: Mapping[str, Expression]
@@ -84,14 +84,15 @@ def compile_sources(settings: Settings) -> dict[str, SourceMapping]:
     return {name: _compiled(name, one, each[name]) for name, one in sources.items() if one.has_mapping}
 
 
-def no_list_reason(lists: Iterable[Path]) -> str:
+def no_list_reason(lists: Iterable[ListPath]) -> str:
     """Why no source means a whole record, where sources have their records in ``lists``."""
     return f"it has no list with elements at {' or '.join(map(str, lists))}"
 
 
 def _compiled(name: str, source: SourceSettings, each: str) -> SourceMapping:
     place = f"source.{name}"
-    around = {OUTER_ROOT: OUTER_ROOT} if each else {}
+    of_elements = _each(f"{place}.each", each)
+    around = _around(of_elements)
     # Another source may have a let of the same name.
     roots = around | {let: f"{name}.{let}" for let in source.let}
     lets = {roots[let]: _expression(f"{place}.let.{let}", text, Type.TEXT, around) for let, text in source.let.items()}
@@ -104,18 +105,27 @@ def _compiled(name: str, source: SourceSettings, each: str) -> SourceMapping:
         for column, one in source.keep.items()
     }
     when = _expression(f"{place}.when", source.when, Type.BOOLEAN, roots) if source.when else None
-    return SourceMapping(name, source, _each(f"{place}.each", each), lets, when, fields, kept)
+    return SourceMapping(name, source, of_elements, lets, when, fields, kept)
 
 
-def _each(place: str, text: str) -> Path | None:
+def _around(each: ListPath | None) -> dict[str, str]:
+    """By root as it is written, the root of what lies around the records of a source."""
+    if each is None:
+        return {}
+    if len(each.levels) == 1:
+        return {OUTER_ROOT: OUTER_ROOT}
+    return {OUTER_ROOT: BETWEEN_ROOT, OUTERMOST_ROOT: OUTERMOST_ROOT}
+
+
+def _each(place: str, text: str) -> ListPath | None:
     if not text:
         return None
     try:
-        path = parse_path(text)
+        path = parse_list(text)
     except MappingError as error:
         raise SettingsError(f"{place}, {error}\n{_pointed(error)}") from error
-    is_in_list = bool(path.steps) and not isinstance(path.steps[0], str)
-    if path.root or is_in_list:
+    first = path.levels[0]
+    if first.root or not isinstance(next(iter(first.steps), ""), str):
         raise SettingsError(
             f"{place}: {text} names no list in the record; write its path, as $.events, or $ if the record is a list"
         )

@@ -33,7 +33,7 @@ _ANSWERS, _EXPLAINED = _HERE / "answers.json", _HERE / "explained.toml"
 _MEASURED = CACHE / "mutants"
 """Of each state of the code, which test runs which line."""
 _SEED, _COUNT = 37, 200
-_LIMIT_S, _SLOW_LIMIT_S = 900, 2400
+_LIMIT_S, _SLOW_LIMIT_S = 1800, 2400
 _KEEP_JAVA = "10min"
 _WANTED = 0.95
 _QUIET = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")

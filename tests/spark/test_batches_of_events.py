@@ -101,3 +101,41 @@ def test_records_that_were_whole_are_taken_apart_once_all_in_them_fits(
     ledger = balance(_EACH, lake, drained=False)
     assert ledger.balances, ledger.wrong
     assert (ledger.received, ledger.records, ledger.rows(RecordKind.REQUEUED)) == (events + 3, records + 3, records)
+
+
+_GROUPS = settings_for({**SOURCE, "each": "$.groups"}, **PATIENT)
+_WITHIN = settings_for({**SOURCE, "each": "$.groups[*].batch"}, **PATIENT)
+
+
+@pytest.fixture(scope="module")
+def groups(day: Day) -> tuple[Path, int]:
+    """The same records with each list of events in several groups, and how many groups there are."""
+    _, source, _, _ = day
+    rng, number, files = random.Random(41), 0, list[list[bytes]]()
+    for file in sorted(source.iterdir()):
+        records = []
+        for batch in (json.loads(line)["batch"] for line in file.read_text().splitlines() if '"batch": [{"v"' in line):
+            if any("id" not in one or one["id"] == "no time" for one in batch if isinstance(one, dict)):
+                continue
+            cuts = sorted({0, *(rng.randrange(len(batch)) for _ in range(3))})
+            cut = [batch[start:end] for start, end in zip(cuts, [*cuts[1:], None], strict=True)]
+            records.append(json.dumps({"groups": [{"batch": part} for part in cut]}).encode())
+            number += len(cut)
+        files.append(records)
+    return write_files(source.with_name("groups"), files), number
+
+
+def test_elements_that_were_whole_are_taken_apart(
+    spark: SparkSession, day: Day, groups: tuple[Path, int], tmp_path: Path
+) -> None:
+    expected, _, events, records = day
+    lake = open_lake(str(tmp_path / "lake"))
+    run_in(spark, _GROUPS, lake, groups[0], measure=False)
+    assert (read_ledger(lake).received, read_ledger(lake).ok) == (groups[1], 0)
+    assert requeue(OpenLake.of(lake, _WITHIN, spark), Selection()).fit == events
+    assert requeue(OpenLake.of(lake, _WITHIN, spark), Selection()).fit == 0
+    run_in(spark, _WITHIN, lake, groups[0], measure=True)
+    _assert_gold(lake, expected)
+    ledger = balance(_WITHIN, lake, drained=False)
+    assert ledger.balances, ledger.wrong
+    assert (ledger.received, ledger.records, ledger.rows(RecordKind.REQUEUED)) == (events, records, groups[1])

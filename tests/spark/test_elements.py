@@ -129,6 +129,89 @@ def test_a_record_may_be_the_list_itself(spark: SparkSession, tmp_path: Path) ->
     assert places == [("[0]", OK), ("[1]", "invalid_event_time")]
 
 
+_BID = {"event_id": "concat($$$.id, '-', $$.seat, '-', $.id)", "event_time": "timestamp_millis($$$.sent)"}
+_WITHIN = Settings.model_validate(
+    {
+        "source": {
+            "bids": {
+                "each": "$.seats[*].bids",
+                "event_type": "'impression'",
+                "also": "seen",
+                "map": _BID
+                | {
+                    "user_id": "$body.user",
+                    "campaign_id": "$.c",
+                    "ad_id": "$$.seat",
+                    "cost_micros": "micros($.price)",
+                },
+                "let": {"body": "$$$.body"},
+                "keep": {"seat": {"from": "$$"}, "batch": {"from": "$$$.body"}},
+            },
+            "seen": {"when": "$.seen", "event_type": "'activity'", "map": _BID | {"user_id": "'u'", "data": "$$$"}},
+            "deep": {
+                "each": "$[*].of[?k='x'].rows[*]",
+                "event_type": "'activity'",
+                "map": {"event_id": "$.id", "event_time": "timestamp_millis($$$[0].sent)", "user_id": "$$.rows"},
+            },
+            "lists": {
+                "each": "$.grid[*][*]",
+                "event_type": "'activity'",
+                "map": {"event_id": "$.id", "event_time": "timestamp_millis($$$.sent)", "user_id": "'u'", "data": "$$"},
+            },
+            "whole": _SOURCES["whole"] | {"when": "$.id is not null"},
+        }
+    }
+)
+
+
+def _bids(*seats: object, **more: object) -> dict[str, object]:
+    return {"id": "r", "sent": _SENT, "body": '{"user": "u"}', "seats": list(seats), **more}
+
+
+_SEAT = {"seat": "s", "bids": [{"id": 1, "c": 1, "price": 1.50, "seen": True}, {"id": 2, "c": "", "price": 8.5e-5}]}
+_WITHIN_RECORDS: list[object] = [
+    _bids(_SEAT, _SEAT | {"seat": 2}),
+    _bids(_SEAT, _SEAT, body="none"),
+    _bids({"seat": "s"}, _SEAT, {"seat": "s", "bids": []}, {"bids": {}}, 7, None, "x", [_SEAT], json.dumps(_SEAT)),
+    _bids({"seat": "s", "bids": [1, None, {}, [], "x", json.dumps(_SEAT["bids"][0])]}),
+    _bids(),
+    _bids(seats=None),
+    _bids(grid=[[{"id": 1}, {"id": 2}], [], [{"id": 3}, 4], {"id": 5}, [[{"id": 6}]]]),
+    [
+        {"sent": _SENT, "of": [{"k": "y"}, {"k": "x", "rows": [{"id": 1}]}]},
+        {"of": [{"k": "x", "rows": [{"id": 2}]}]},
+        3,
+    ],
+    [[_SEAT]],
+]
+_WITHIN_TEXTS = [
+    '{"id": "r", "sent": 1767268800000, "seats": [{"seat": 1e5, "seat": 2, "bids": [{"id": 1e3}]}]}',
+    '{"id": "r", "sent": 1767268800000, "seats": [{"seat": 1e5, "bids": [{"id": 1e3, "c": 1e400, "price": 1e-5}]}]}',
+]
+
+
+def test_both_engines_take_lists_within_lists_apart_alike(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [*(json.dumps(one).encode() for one in _WITHIN_RECORDS), *(text.encode() for text in _WITHIN_TEXTS)]
+    assert_agreement(spark, lines, _WITHIN, tmp_path)
+
+
+def test_each_element_of_a_list_within_a_list_is_an_event() -> None:
+    """``$$`` is the element around it, and ``$$$`` the record around all."""
+    found = Judge(_WITHIN).judge(json.dumps(_bids(_SEAT, {"seat": "e"}, _SEAT | {"seat": "t"})).encode(), _RECEIVED)
+    assert [(one.place, one.verdict) for one in found] == [
+        ("[0][0]", OK),
+        ("[0][0]+seen", OK),
+        ("[0][1]", "invalid_campaign_id"),
+        ("[1]", "no_source"),
+        ("[2][0]", OK),
+        ("[2][0]+seen", OK),
+        ("[2][1]", "invalid_campaign_id"),
+    ]
+    first, *_, last, _ = (one.event for one in found if one.verdict == OK)
+    assert (first["event_id"], first["user_id"], first["ad_id"], first["cost_micros"]) == ("r-s-1", "u", "s", 1_500_000)
+    assert last["event_id"] == "r-t-1"
+
+
 @pytest.mark.slow
 @run_rarely
 @given(st.lists(st.tuples(st.lists(random_records, max_size=4), random_records), min_size=100, max_size=100))
@@ -138,6 +221,9 @@ def test_random_elements(
     texts = [f'{{"events": [{", ".join(elements)}], "user": {user}, "sent": {_SENT}}}' for elements, user in drawn]
     records = list(dict.fromkeys(text.encode() for text in texts if "\n" not in text))
     assert_agreement(spark, records, _SETTINGS, tmp_path_factory.mktemp("random"))
+    seats = [f'{{"seats": [{{"bids": [{", ".join(elements)}]}}, {one}], "sent": {_SENT}}}' for elements, one in drawn]
+    records = list(dict.fromkeys(text.encode() for text in seats if "\n" not in text))
+    assert_agreement(spark, records, _WITHIN, tmp_path_factory.mktemp("within"))
 
 
 def test_each_element_is_an_event() -> None:

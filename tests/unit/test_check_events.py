@@ -249,3 +249,12 @@ def test_lists_and_fields_that_no_mapping_reads_are_named(tmp_path: Path) -> Non
     assert _hints(tmp_path, *(f"{line}\n" for line in lines), config=listed)[0]["unmapped"] == [
         "no mapping reads $.site.page; keep carries a column on to gold"
     ]
+    within = [
+        json.dumps({"seats": [{"s": 1, "bids": json.loads(line)["parts"]}] * 2} | json.loads(line)) for line in lines
+    ]
+    unread = _hints(tmp_path, *(f"{line}\n" for line in within), config=listed)[0]["unmapped"]
+    assert unread[1].endswith('set each = "$.seats[*].bids"')
+    deep = listed.replace('each = "$.parts"', 'each = "$.seats[*].bids"').replace("$$.", "$$$.")
+    assert _hints(tmp_path, *(f"{line}\n" for line in within), config=deep)[0]["unmapped"][1:] == [
+        "no mapping reads $.seats[0].s, $.site.page, $.parts[0].a; keep carries a column on to gold"
+    ]

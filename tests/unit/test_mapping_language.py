@@ -123,6 +123,7 @@ def test_a_path_gives_text(path: str, expected: str | None) -> None:
         ("$a", 1, 1, "no let a", "$.name"),
         ("$A", 1, 2, "cannot follow $", "$.name"),
         ("$$.a", 1, 1, "has no each", ""),
+        ("$$$.a", 1, 1, "no each with [*]", ""),
         ("$.", 1, 2, "malformed", ""),
         ("", 1, 1, "empty", ""),
         ("'abc", 1, 5, "not closed", ""),

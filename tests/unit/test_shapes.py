@@ -92,6 +92,11 @@ _EXPECTED: dict[str, _Expected] = {
         ("r1-1", 0.123, {"user_id": "u1", "campaign_id": "c1", "cost_micros": 2100}),
         ("r1-2", 0.123, {"user_id": "u1", "campaign_id": "c2", "cost_micros": 350}),
     ],
+    "openrtb-seats": [
+        ("r1-s1-1", 0.123, {"user_id": "u1", "campaign_id": "c1", "cost_micros": 2100}),
+        ("r1-s1-2", 0.123, {"user_id": "u1", "campaign_id": "c2", "cost_micros": 350}),
+        ("r1-s2-1", 0.123, {"user_id": "u1", "campaign_id": "c3", "cost_micros": 1900}),
+    ],
     "padded": [("1", 0, {"user_id": "\u00e4"})],
     "pretty": _VISITS[:1],
     "query-string": [

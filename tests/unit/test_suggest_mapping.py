@@ -235,6 +235,35 @@ def test_each_element_of_a_list_is_drafted_as_an_event(tmp_path: Path) -> None:
     assert "# check: each element of $.events is taken for an event of its own." in draft
 
 
+def test_each_element_of_a_list_within_a_list_is_drafted_as_an_event(tmp_path: Path) -> None:
+    records = [
+        {
+            "batch": batch,
+            "app": f"a{batch % 7}",
+            "users": [
+                {
+                    "user_id": f"u{one}",
+                    "events": [
+                        {"id": f"e{batch}-{one}-{n}", "ts": 1772366400123 + batch + n} for n in range(1 + batch % 3)
+                    ],
+                }
+                for one in range(1 + batch % 4)
+            ],
+        }
+        for batch in range(200)
+    ]
+    file = tmp_path / "users.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    draft, tried = drafted(file, 10_000)
+    events = sum((1 + batch % 3) * (1 + batch % 4) for batch in range(200))
+    assert (tried.ok, tried.records) == (events, events)
+    (source,) = settings_of(draft)[0].source.values()
+    assert source.each == "$.users[*].events"
+    assert source.map["user_id"] == "$$.user_id"
+    assert source.map["event_time"] == "timestamp_millis($.ts)"
+    assert "#   $$$.app: text" in draft
+
+
 def test_a_list_that_is_no_list_of_events_is_named(tmp_path: Path) -> None:
     records = [
         {"id": n, "ts": 1772366400 + n, "uid": n % 9, "items": [{"sku": n}, {"sku": n + 1}][: 1 + n % 2]}

@@ -23,6 +23,7 @@ from spark_jobs.ingest.in_python.json_records import (
     text_of,
 )
 from spark_jobs.mapping import Expression, Path, Record, evaluate
+from spark_jobs.mapping.paths import ListPath
 from spark_jobs.mapping.sources import SourceMapping, compile_sources, no_list_reason
 from spark_jobs.mapping.times import time_of_text
 from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, Value
@@ -30,6 +31,8 @@ from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, Value
 if TYPE_CHECKING:
     from spark_jobs.formats.decoding import Decoded
 
+_NO_LIST = ListPath(())
+"""In place of the list of an element that has no list within."""
 _BLANK = " \t\r"
 _BYTE_ORDER_MARK = "\ufeff"
 _SHOWN = 200
@@ -114,7 +117,7 @@ class Judge:
             return [self._of_source(broken.judged, origin)]
 
     def _of_source(
-        self, judged: Judgement, origin: str | None, each: Path | None = None, outer: Record | None = None
+        self, judged: Judgement, origin: str | None, each: ListPath | None = None, outer: Record | None = None
     ) -> Judgement:
         """``judged`` with its source; that of a record which cannot be read is the first that means an empty one."""
         if judged.source is not None or judged.verdict == events.NO_SOURCE:
@@ -138,26 +141,25 @@ class Judge:
         if has_lone_surrogate(text):
             raise _BrokenError(events.INVALID_UTF8)
         record = Record(text)
-        elements, each = self._elements(record, text, origin)
-        if not elements:
-            return list(self._taken(record, None, received, origin))
         return [
-            replace(judged, place=f"[{number}]{judged.place}")
-            for number, element in enumerate(elements)
-            for judged in self._taken(element, each, received, origin)
+            replace(judged, place=f"{place}{judged.place}")
+            for place, one, each in self._apart(record, origin)
+            for judged in self._taken(one, each, received, origin)
         ]
 
-    def _elements(self, record: Record, text: str, origin: str | None) -> tuple[list[Record], Path | None]:
-        """The elements of the first list of sources that the record has, and its path."""
+    def _apart(self, record: Record, origin: str | None) -> Iterator[tuple[str, Record, ListPath | None]]:
+        """The elements of the first list of sources that the record has, each with its place; or else the record."""
         for each in self._lists:
             mappings = (self._mappings.get(name) for name in self._that_read(origin))
-            if not any(one and one.each == each for one in mappings) or not _may_have(each, record, text):
-                continue
-            if found := record.elements(each):
-                return [Record(one.text.strip(_BLANK), record) for one in found], each
-        return [], None
+            if any(one and one.each == each for one in mappings) and (found := _elements(record, each.levels[0])):
+                for number, one in enumerate(found):
+                    yield from _within(f"[{number}]", one, each, 1)
+                return
+        yield "", record, None
 
-    def _taken(self, record: Record, each: Path | None, received: datetime, origin: str | None) -> Iterator[Judgement]:
+    def _taken(
+        self, record: Record, each: ListPath | None, received: datetime, origin: str | None
+    ) -> Iterator[Judgement]:
         """The verdicts on a record, or element of the list ``each``: of its source, and of those that take it, too."""
         try:
             root = self._root(record, origin)
@@ -166,7 +168,7 @@ class Judge:
             return
         name = next(self._that_mean(record, each, origin), None)
         if name is None:
-            is_whole = each is None and self._lists
+            is_whole = each in (None, _NO_LIST) and self._lists
             yield Judgement(events.NO_SOURCE, reason=no_list_reason(self._lists) if is_whole else "")
             return
         yield self._by(name, record, root, received)
@@ -216,11 +218,11 @@ class Judge:
             if is_there and name not in self._only_named:
                 yield name
 
-    def _that_mean(self, record: Record, each: Path | None, origin: str | None) -> Iterator[str]:
+    def _that_mean(self, record: Record, each: ListPath | None, origin: str | None) -> Iterator[str]:
         """The names of the sources that mean ``record``; the first one wins."""
         return (name for name in self._that_read(origin) if self._is_meant(name, record, each))
 
-    def _is_meant(self, name: str, record: Record, each: Path | None) -> bool:
+    def _is_meant(self, name: str, record: Record, each: ListPath | None) -> bool:
         mapping = self._mappings.get(name)
         if mapping is None:
             return each is None
@@ -253,12 +255,29 @@ def _mapped(name: str, expression: Expression, record: Record) -> Given:
     return Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")
 
 
-def _may_have(each: Path, record: Record, text: str) -> bool:
-    """Whether a record can be read as what has the list ``each``: as an object, or as the list itself."""
-    if not each.steps:
-        return isinstance(Record(text, is_whole=True).root(), list) and record.root() is not None
+def _within(place: str, record: Record, each: ListPath, depth: int) -> Iterator[tuple[str, Record, ListPath]]:
+    """The elements of the lists within a record that is an element itself; without any, the record."""
+    if depth == len(each.levels):
+        yield place, record, each
+    elif found := _elements(record, each.levels[depth]):
+        for number, one in enumerate(found):
+            yield from _within(f"{place}[{number}]", one, each, depth + 1)
+    else:
+        yield place, record, _NO_LIST
+
+
+def _elements(record: Record, path: Path) -> list[Record]:
+    """The elements of the list at ``path``, if ``record`` can be read: as an object, or as the list itself."""
+    if record.root() is None or not _is_read(record.text, is_list=not path.steps):
+        return []
+    return [Record(one.text.strip(_BLANK), record) for one in record.elements(path)]
+
+
+def _is_read(text: str, *, is_list: bool) -> bool:
+    if is_list:
+        return isinstance(Record(text, is_whole=True).root(), list)
     with suppress(NotReadError):
-        return bool(root_of(text)) and record.root() is not None
+        return bool(root_of(text))
     return False
 
 

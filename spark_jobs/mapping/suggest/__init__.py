@@ -4,7 +4,7 @@
 profile. :mod:`draft` holds what was chosen and why, and :mod:`toml_text` writes it. No Spark, no IO.
 """
 
-from spark_jobs.mapping.suggest.candidates import lists_of_objects, suggest, suggest_for_elements
+from spark_jobs.mapping.suggest.candidates import list_of, lists_of_objects, suggest, suggest_for_elements
 from spark_jobs.mapping.suggest.draft import Draft, Shape
 from spark_jobs.mapping.suggest.profile import NoRecordsError, Profile, profile_of
 from spark_jobs.mapping.suggest.toml_text import as_toml
@@ -15,6 +15,7 @@ __all__ = [
     "Profile",
     "Shape",
     "as_toml",
+    "list_of",
     "lists_of_objects",
     "profile_of",
     "suggest",

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from spark_jobs.config.sources import FIELDS
 from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, EVENT_TYPES, IMPRESSION, TYPE_FIELDS
-from spark_jobs.mapping.paths import parse_path
+from spark_jobs.mapping.paths import ListPath, parse_path
 from spark_jobs.mapping.suggest import names
 from spark_jobs.mapping.suggest.chooser import Chooser
 from spark_jobs.mapping.suggest.derived import is_table, with_derived
@@ -61,19 +61,23 @@ def suggest_for_elements(whole: Draft, profile: Profile, name: str, now: datetim
     """
     found = []
     for column in lists_of_objects(profile):
-        path = parse_path(column.expression)
-        is_inner = any(not isinstance(step, str) for step in path.steps)
-        if is_inner or not any(f"{column.expression}[0]" in text for one in whole.sources for text in _identity(one)):
+        if not any(f"{column.expression}[0]" in text for one in whole.sources for text in _identity(one)):
             continue
+        path = list_of(column)
         elements = profile_of_elements(profile, path)
         draft = suggest(elements, name, now)
-        found.append((Draft(tuple(replace(one, each=column.expression) for one in draft.sources)), elements))
+        found.append((Draft(tuple(replace(one, each=str(path)) for one in draft.sources)), elements))
     return found
 
 
 def lists_of_objects(profile: Profile) -> list[Column]:
     """The lists of several objects in records, without those that hold parameters by their names."""
     return [column for column in profile.lists if not is_table(column, profile)]
+
+
+def list_of(column: Column) -> ListPath:
+    """Where the elements of a list of objects lie; in a list within a list, those of all lists there."""
+    return ListPath.over(parse_path(column.expression))
 
 
 def _identity(source: SourceDraft) -> list[str]:

@@ -6,10 +6,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from spark_jobs.mapping import MappingError, Path, Record
 from spark_jobs.mapping.expression import Expression, evaluate, parse_expression
-from spark_jobs.mapping.paths import OUTER_ROOT, Step, parse_path
+from spark_jobs.mapping.paths import OUTER_ROOT, OUTERMOST_ROOT, ListPath, Step, parse_path
 from spark_jobs.mapping.record import text_of
 from spark_jobs.mapping.types import Type
 
@@ -204,13 +205,15 @@ def profile_of(records: Iterable[bytes]) -> Profile:
     return Profile(found, walk.columns, unreadable, repeated, walk.left_out)
 
 
-def profile_of_elements(profile: Profile, path: Path) -> Profile:
-    """The profile of the elements of the list at ``path``, and of what their records have around it.
+def profile_of_elements(profile: Profile, lists: ListPath) -> Profile:
+    """The profile of the elements of a list, and of what their records have around it.
 
     Raises:
         NoRecordsError: none of them is an object.
     """
-    elements = [one for record in profile.records.values() for one in record.elements(path)]
+    elements = list(profile.records.values())
+    for path in lists.levels:
+        elements = [one for record in elements for one in record.elements(path)]
     found = {row: one for row, one in enumerate(elements) if isinstance(one.root(), dict)}
     if not found:
         raise NoRecordsError(len(elements))
@@ -218,8 +221,20 @@ def profile_of_elements(profile: Profile, path: Path) -> Profile:
     for row, one in found.items():
         walk.visit(row, one.root(), (), ())
         assert one.outer, "elements lie in records"  # noqa: S101
-        walk.visit(row, one.outer.root(), (), (), left_out=path.steps)
+        walk.visit(row, one.outer.root(), (), (), _Around(OUTER_ROOT, lists.levels[-1].steps))
+        if len(lists.levels) > 1:
+            walk.visit(row, one.outermost.root(), (), (), _Around(OUTERMOST_ROOT, lists.levels[0].steps))
     return Profile(found, walk.columns, len(elements) - len(found), left_out=walk.left_out)
+
+
+class _Around(NamedTuple):
+    """A record around elements: the root of paths into it, and where their list lies, which is left out."""
+
+    root: str = ""
+    left_out: tuple[Step, ...] = ()
+
+
+_ITSELF = _Around()
 
 
 class _Walk:
@@ -236,12 +251,12 @@ class _Walk:
         value: object,
         steps: tuple[str | int, ...],
         keys: tuple[str, ...],
-        left_out: tuple[Step, ...] = (),
+        of: _Around = _ITSELF,
     ) -> None:
-        """Takes in a value; with ``left_out``, it is of the record around a list, which lies there and is left out."""
-        if steps == left_out and steps:
+        """Takes in a value of a record, or of what lies around one."""
+        if steps == of.left_out and steps:
             return
-        path = Path(steps, OUTER_ROOT if left_out else "")
+        path = Path(steps, of.root)
         if steps and (column := self._column(path, keys)):
             kind = _kind(value)
             column.kinds[kind] += 1
@@ -251,11 +266,11 @@ class _Walk:
             return
         if isinstance(value, dict):
             for key, member in value.items():
-                self.visit(row, member, (*steps, key), (*keys, key), left_out)
+                self.visit(row, member, (*steps, key), (*keys, key), of)
         elif isinstance(value, list) and value and steps:
             if column := self._column(path, keys):
                 column.sizes[len(value)] += 1
-            self.visit(row, value[0], (*steps, 0), keys, left_out)
+            self.visit(row, value[0], (*steps, 0), keys, of)
 
     def _column(self, path: Path, keys: tuple[str, ...]) -> Column | None:
         if path not in self._by_path:
@@ -291,7 +306,7 @@ def _kind(value: object) -> ValueKind:
 
 def parsed_expression(expression: str) -> Expression:
     """``expression``, which may be one over an element of a list."""
-    return parse_expression(expression, {OUTER_ROOT: OUTER_ROOT})
+    return parse_expression(expression, {OUTER_ROOT: OUTER_ROOT, OUTERMOST_ROOT: OUTERMOST_ROOT})
 
 
 def derived(expression: str, keys: Sequence[str], profile: Profile, rows: Iterable[int]) -> Column:
