@@ -19,6 +19,7 @@ from spark_jobs.config.choices import DeduplicateMode
 from spark_jobs.config.encoding import Encoding, format_of_file
 from spark_jobs.config.folders import is_match, name_of
 from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.config.topics import value_of
 from spark_jobs.contract.events import OK, VERDICTS
 from spark_jobs.errors import SettingsError, SourceError
 
@@ -167,7 +168,7 @@ def _records(what: str, settings: Settings, source: str | None, limit: int) -> "
         raise SourceError(f"there is no file {what}; for a topic of that name, set kafka.bootstrap_servers")
     schemas = SchemaStore(settings.registry) if settings.registry.url else None
     (topic, *_) = (settings.sources[source].topics if source else ()) or (what,)
-    decoder = decoders(settings, schemas).get(topic)
+    decoder = value_of(topic, decoders(settings, schemas))
     return sample_topic(settings.kafka, what, limit, decoder), None if source else what
 
 

@@ -155,7 +155,7 @@ class KafkaSettings(Section):
     topics: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         ("events",),
         min_length=1,
-        description="comma-separated topics to read: one for all event types, or one for each",
+        description="comma-separated topics to read: one for all event types, or one for each; with * for all that fit",
     )
     starting_offsets: str = Field(
         "earliest",

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from spark_jobs.config.encoding import MORE_COLUMNS, UTF_8, Encoding, RecordFormat, names_of_files
 from spark_jobs.config.folders import Folder
 from spark_jobs.config.sections import Section, comma_separated
+from spark_jobs.config.topics import check_topic, is_meant
 from spark_jobs.contract.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS, UnknownFields
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
 
@@ -82,7 +83,8 @@ class SourceSettings(Section):
     """
 
     topics: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
-        (), description="comma-separated Kafka topics that hold its records"
+        (),
+        description="comma-separated Kafka topics that hold its records; tenant-*.events means every topic that fits",
     )
     path: Annotated[str, BeforeValidator(_text_of)] = Field(
         "", description="folder that holds its files, in place of topics: a path, or s3://bucket/prefix"
@@ -195,6 +197,12 @@ class SourceSettings(Section):
         """The topics that it reads, or the files of its format in a folder; none: it means records of any origin."""
         return (*self.topics, *([self.origin_of_files] if self.path else []))
 
+    def reads(self, origin: str | None) -> bool:
+        """Whether it reads records of ``origin``; None: of an unknown one."""
+        if origin is None or not self.origins:
+            return True
+        return is_meant(origin, self.topics) if self.topics else origin == self.origin_of_files
+
     @property
     def names(self) -> tuple[str, ...]:
         """The patterns for its files, by their paths below the folder."""
@@ -239,6 +247,8 @@ class SourceSettings(Section):
         return self
 
     def _check_origin(self) -> None:
+        for topic in self.topics:
+            check_topic(topic)
         if self.path and self.topics:
             raise ValueError("path and topics are both set; a source has one of them: make two sources of it")
         if self.path:
@@ -376,7 +386,10 @@ def check_encodings(sources: Mapping[str, SourceSettings]) -> None:
         # Names distinguish files, so sources of different formats can share a folder.
         places = source.topics or (f"{source.folder or ''} {', '.join(source.names)}",)
         for place in places:
-            first, known = found.setdefault(("topic" if source.topics else "files", place), (name, source.encoding))
+            kind = "topic" if source.topics else "files"
+            same = (known for one, known in found.items() if one[0] == kind and _overlap(kind, place, one[1]))
+            first, known = next(same, (name, source.encoding))
+            found.setdefault((kind, place), (name, source.encoding))
             if known != source.encoding:
                 what = next(one.name for one in fields(Encoding) if getattr(known, one.name) != _of(source, one.name))
                 where = f"the topic {place}" if source.topics else f"the same files ({', '.join(source.names)})"
@@ -384,6 +397,11 @@ def check_encodings(sources: Mapping[str, SourceSettings]) -> None:
                     f"source.{name}.{what}: differs from that of source.{first}, which reads {where}; records are "
                     "decoded once: give both the same"
                 )
+
+
+def _overlap(kind: str, place: str, other: str) -> bool:
+    """Whether records may come from both, where one of them may be a pattern for topics."""
+    return place == other or (kind == "topic" and (is_meant(place, [other]) or is_meant(other, [place])))
 
 
 def _of(source: SourceSettings, name: str) -> object:

@@ -40,7 +40,7 @@ class FileSet:
 
 
 def decoders(settings: Settings, schemas: SchemaStore | None) -> dict[str, Decoder]:
-    """By topic, what decodes its records; topics of plain JSON have none.
+    """By topic, or pattern for topics, what decodes its records; topics of plain JSON have none.
 
     Args:
         settings: the sources.

@@ -1,11 +1,13 @@
 """Values that are not JSON to JSON text, in Python workers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_jobs.config.topics import is_pattern, regex_of, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,7 @@ def decode(records: DataFrame, decoders: "Mapping[str, Decoder]") -> DataFrame:
     Args:
         records: ``value`` (binary: a record as received; null where it has none), ``origin`` (string: its topic), and
             any other columns.
-        decoders: by origin, see :func:`spark_jobs.formats.sources.decoders`. What they hold travels to the workers
+        decoders: by topic, see :func:`spark_jobs.formats.sources.decoders`. What they hold travels to the workers
             with the tasks, as Kafka's options do, and is shown neither in plans nor in logs.
 
     Returns:
@@ -48,6 +50,15 @@ def decode(records: DataFrame, decoders: "Mapping[str, Decoder]") -> DataFrame:
     return records.mapInArrow(decoded, StructType([*records.schema.fields, *added]))
 
 
+def comes_from_topics(topics: Iterable[str]) -> Column:
+    """Whether the column ``origin`` is a topic that ``topics`` mean; else false."""
+    origin, found = F.col(ORIGIN), list(topics)
+    named = [topic for topic in found if not is_pattern(topic)]
+    is_named = origin.isin(*named) if named else F.lit(False)
+    patterns = [topic for topic in found if is_pattern(topic)]
+    return is_named | origin.rlike(rf"^(?:{regex_of(patterns)})\z") if patterns else is_named
+
+
 def raw_text(value: Column) -> Column:
     """Bytes as text for ``raw``: decoded as ISO-8859-1, so that encoding it the same way restores them."""
     return F.decode(value, "ISO-8859-1")
@@ -57,8 +68,10 @@ def _decoded(batch: "pa.RecordBatch", decoders: "Mapping[str, Decoder]") -> Iter
     from spark_jobs.formats.decoding import Decoded  # noqa: PLC0415 in the worker, and only for these formats
 
     first, characters, found = 0, 0, list[Decoded]()
-    for value, origin in zip(batch.column(VALUE), batch.column(ORIGIN).to_pylist(), strict=True):
-        decoder = decoders.get(origin)
+    origins = batch.column(ORIGIN).to_pylist()
+    of_origin = {origin: value_of(origin, decoders) for origin in set(origins)}
+    for value, origin in zip(batch.column(VALUE), origins, strict=True):
+        decoder = of_origin[origin]
         content = value.as_py() if decoder else None
         one = decoder.decode(content) if decoder and content is not None else Decoded(None)
         found.append(one)

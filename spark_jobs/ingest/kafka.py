@@ -10,13 +10,14 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.kafka import reader_options
 from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.config.topics import is_pattern, regex_of
 from spark_jobs.errors import SourceError
-from spark_jobs.ingest.decode import decode, raw_text
+from spark_jobs.ingest.decode import comes_from_topics, decode, raw_text
 from spark_jobs.ingest.topics import Topic, require_topics
 from spark_jobs.spark.columns import batch_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from spark_jobs.formats.decoding import Decoder
 
@@ -91,13 +92,18 @@ def read_kafka(
     if not decoders:
         return times.select(F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"), *times.columns[1:])
     decoded = decode(times, decoders)
-    raw = F.when(F.col("origin").isin(*decoders), raw_text(F.col("value"))).otherwise(F.col("value").cast("string"))
+    raw = F.when(comes_from_topics(decoders), raw_text(F.col("value"))).otherwise(F.col("value").cast("string"))
     return decoded.select(F.coalesce(raw, F.lit("")).alias("raw"), *decoded.columns[1:])
+
+
+def _subscribed(topics: "Sequence[str]") -> dict[str, str]:
+    # A running query finds new topics of a pattern, and reads them from their beginning.
+    return {"subscribePattern": regex_of(topics)} if any(map(is_pattern, topics)) else {"subscribe": ",".join(topics)}
 
 
 def _options(settings: KafkaSettings) -> dict[str, str]:
     return {
-        "subscribe": ",".join(settings.topics),
+        **_subscribed(settings.topics),
         "startingOffsets": settings.starting_offsets,
         "maxOffsetsPerTrigger": str(settings.max_offsets_per_trigger),
         "failOnDataLoss": str(settings.fail_on_data_loss).lower(),

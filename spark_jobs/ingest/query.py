@@ -10,7 +10,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.queries.manifest import KAFKA
 from spark_jobs.queries.query import Query
-from spark_jobs.queries.state_settings import StateSetting, needs_reset, only_more
+from spark_jobs.queries.state_settings import StateSetting, more_topics, needs_reset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ class IngestQuery(Query):
     late = "There is no lateness: every record is kept."
     state = (
         needs_reset("source", "positions in one kind of source mean nothing in the other", _kind),
-        only_more(
+        more_topics(
             "topics",
             _topics,
             lost="unread records of {} would be lost",

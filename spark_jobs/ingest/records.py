@@ -12,6 +12,7 @@ from spark_jobs.config.sources import FIELDS, SourceSettings, kept_columns, name
 from spark_jobs.contract import events
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import parse
+from spark_jobs.ingest.decode import comes_from_topics
 from spark_jobs.ingest.elements import IS_FURTHER, LIST, NO_LIST, ElementList, expanded
 from spark_jobs.ingest.fields import SOURCE_NAME, by_source, own_fields, own_time, with_lower_ids
 from spark_jobs.ingest.mapped import Mapped
@@ -145,7 +146,11 @@ _NAMES, _NUMBER, _NAME = "source_names", "source_number", "one_source"
 
 def _comes_from(sources: Iterable[SourceSettings]) -> Column:
     """Whether the record comes from where one of ``sources`` has its records; where is null, any may mean it."""
-    origins = [one.origins for one in sources]
-    if not all(origins):
+    found = list(sources)
+    if not all(one.origins for one in found):
         return F.lit(True)  # one of them means records of any origin
-    return F.col("origin").isNull() | F.col("origin").isin(*(origin for some in origins for origin in some))
+    origin = F.col("origin")
+    topics = [topic for one in found for topic in one.topics]
+    files = [one.origin_of_files for one in found if one.path]
+    is_there = [comes_from_topics(topics)] if topics else []
+    return origin.isNull() | reduce(or_, [*is_there, *([origin.isin(*files)] if files else [])], F.lit(False))

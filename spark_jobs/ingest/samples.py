@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from spark_jobs.config.encoding import UTF_8
 from spark_jobs.config.kafka import NO_ID, SAMPLES_GROUP, librdkafka_options
 from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.config.topics import is_pattern, meant
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.decoding import Decoded, Decoder
 from spark_jobs.formats.files import FileReader
@@ -126,7 +127,8 @@ def ids_of_topics(settings: KafkaSettings) -> dict[str, str]:
     admin = AdminClient(
         {**librdkafka_options(settings), "error_cb": lambda error: errors.append(error.str()), "log_level": 0}
     )
-    asked = admin.describe_topics(TopicCollection(list(settings.topics)), request_timeout=_ANSWER_S)
+    topics = _named(admin, settings, errors)
+    asked = admin.describe_topics(TopicCollection(topics), request_timeout=_ANSWER_S) if topics else {}
     found = {}
     for name, answer in asked.items():
         try:
@@ -134,11 +136,27 @@ def ids_of_topics(settings: KafkaSettings) -> dict[str, str]:
             found[name] = str(answer.result().topic_id).replace("+", "-").replace("/", "_")
         except KafkaException as error:
             if error.args[0].code() in _AWAY:
-                why = errors[0] if errors else str(error)
-                raise SourceError(
-                    f"Kafka at {settings.bootstrap_servers} does not answer: {why}; check kafka.*"
-                ) from error
+                raise _no_answer(settings, errors, error) from error
     return {name: one for name, one in found.items() if one != NO_ID}
+
+
+def _named(admin: AdminClient, settings: KafkaSettings, errors: list[str]) -> list[str]:
+    """The topics of the settings: all that they name, and those that fit their patterns."""
+    if not any(map(is_pattern, settings.topics)):
+        return list(settings.topics)
+    try:
+        known = admin.list_topics(timeout=_ANSWER_S).topics
+    except KafkaException as error:
+        raise _no_answer(settings, errors, error) from error
+    return [
+        *(topic for topic in settings.topics if not is_pattern(topic) and topic not in known),
+        *meant(settings.topics, known),
+    ]
+
+
+def _no_answer(settings: KafkaSettings, errors: list[str], error: KafkaException) -> SourceError:
+    why = errors[0] if errors else str(error)
+    return SourceError(f"Kafka at {settings.bootstrap_servers} does not answer: {why}; check kafka.*")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ The client is Java's own with the very options that Spark's reader gets. So a ch
 ``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 
 from spark_jobs.config.kafka import ISOLATION, NO_ID, SAMPLES_GROUP, java_options, reader_options
 from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.config.topics import ANY, is_pattern, meant
 from spark_jobs.errors import SourceError
 
 _TIMEOUT_MS = 15_000
@@ -52,7 +53,7 @@ def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, Topic]:
         SourceError: see :func:`describe_topics`, or a topic is missing.
     """
     known = describe_topics(jvm, settings)
-    if missing := [topic for topic in settings.topics if topic not in known]:
+    if missing := [topic for topic in settings.topics if not meant([topic], known)]:
         has = ", ".join(names_of_topics(jvm, settings)) or "none"
         raise SourceError(
             f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} that this client may see (it "
@@ -117,6 +118,9 @@ def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterato
     with _admin(jvm, settings) as admin:
         known = _described(jvm, admin, settings, _names(admin))
         for topic in settings.topics:
+            if is_pattern(topic):
+                yield f"topics {topic}: {', '.join(meant([topic], known)) or 'none fits yet'}"
+                continue
             if topic in known:
                 yield f"topic {topic}: exists, with {len(known[topic].partitions)} partitions"
                 continue
@@ -133,6 +137,8 @@ def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterato
 def grant_topics(jvm: Any, settings: KafkaSettings, readers: Sequence[str], writers: Sequence[str]) -> Iterator[str]:
     """Gives users rights on the topics of the settings, and on nothing else; for brokers with an authorizer.
 
+    Of a pattern, these are all topics that begin as it does.
+
     Args:
         jvm: Java's classes, as py4j gives them.
         settings: of Kafka.
@@ -143,8 +149,13 @@ def grant_topics(jvm: Any, settings: KafkaSettings, readers: Sequence[str], writ
         A line for each user.
 
     Raises:
-        SourceError: see :func:`describe_topics`, or the brokers have no authorizer, or refuse.
+        SourceError: see :func:`describe_topics`, or the brokers have no authorizer, or refuse; or a pattern begins
+            with any characters.
     """
+    if (readers or writers) and (vague := [topic for topic in settings.topics if topic.startswith(ANY)]):
+        raise SourceError(
+            f"Kafka has no rights on {vague[0]} without those on all topics; give the users theirs with Kafka's tools"
+        )
     topics = [("TOPIC", topic) for topic in settings.topics]
     rights = [(user, "READ", [*topics, ("GROUP", SAMPLES_GROUP)], "read") for user in readers]
     rights += [(user, "WRITE", topics, "send to") for user in writers]
@@ -164,9 +175,10 @@ def grant_topics(jvm: Any, settings: KafkaSettings, readers: Sequence[str], writ
 
 def _allowed(jvm: Any, kind: str, name: str, user: str, operation: str) -> Any:
     common = jvm.org.apache.kafka.common
-    pattern = common.resource.ResourcePattern(
-        common.resource.ResourceType.valueOf(kind), name, common.resource.PatternType.LITERAL
-    )
+    # Kafka knows rights on names and on beginnings of names.
+    kinds = common.resource.PatternType
+    kind_of_name, prefix = (kinds.PREFIXED if is_pattern(name) else kinds.LITERAL), name.partition(ANY)[0]
+    pattern = common.resource.ResourcePattern(common.resource.ResourceType.valueOf(kind), prefix, kind_of_name)
     entry = common.acl.AccessControlEntry(
         f"User:{user}", "*", common.acl.AclOperation.valueOf(operation), common.acl.AclPermissionType.ALLOW
     )
@@ -200,7 +212,7 @@ def _names(admin: Any) -> set[str]:
 
 
 def _described(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -> dict[str, Topic]:
-    wanted = [topic for topic in settings.topics if topic in known]
+    wanted = meant(settings.topics, known)
     found = admin.describeTopics(_collection(jvm, wanted)).allTopicNames().get()
     return {
         name: Topic(
@@ -211,7 +223,7 @@ def _described(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -
     }
 
 
-def _collection(jvm: Any, values: list[Any]) -> Any:
+def _collection(jvm: Any, values: Iterable[Any]) -> Any:
     collection = jvm.java.util.ArrayList()
     for value in values:
         collection.add(value)

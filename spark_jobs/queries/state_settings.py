@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.config.choices import JoinState
 from spark_jobs.config.durations import format_duration, parse_duration
 from spark_jobs.config.settings import Settings
+from spark_jobs.config.topics import is_meant
 from spark_jobs.contract.compatibility import Compatibility, SettingChange
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.spark.partitions import partitions
@@ -97,11 +98,11 @@ def may_decrease(name: str, why: str) -> StateSetting:
     return StateSetting(name, judge)
 
 
-def only_more(name: str, value: Callable[[Settings, str], object], *, lost: str, added: str) -> StateSetting:
-    """A list, as text separated by commas, that entries may be added to; ``lost`` and ``added`` say why."""
+def more_topics(name: str, value: Callable[[Settings, str], object], *, lost: str, added: str) -> StateSetting:
+    """Topics, as text separated by commas, that others may be added to; ``lost`` and ``added`` say why."""
 
     def judge(before: str, now: str) -> tuple[Compatibility, str]:
-        if missing := set(before.split(",")) - set(now.split(",")):
+        if missing := [topic for topic in before.split(",") if not is_meant(topic, now.split(","))]:
             return Compatibility.BREAKING, lost.format(", ".join(sorted(missing)))
         return Compatibility.SAFE, added
 

@@ -73,7 +73,9 @@ run_rarely = settings(
 )
 
 
-def _by_spark(spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path) -> dict[bytes, dict[str, Row]]:
+def _by_spark(
+    spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path, origin: str | None = None
+) -> dict[bytes, dict[str, Row]]:
     file = folder / f"records-{abs(hash(tuple(records)))}.jsonl"
     file.write_bytes(b"\n".join(records))
     received = F.lit(_RECEIVED)
@@ -83,7 +85,7 @@ def _by_spark(spark: SparkSession, records: list[bytes], chosen: Settings, folde
         .select(
             F.col("value").alias("raw"),
             F.hex("value").alias("source"),
-            F.lit(None).cast("string").alias("origin"),
+            F.lit(origin).cast("string").alias("origin"),
             received.alias("ingest_time"),
             received.alias("received_time"),
         )
@@ -101,12 +103,14 @@ def _whole_by_spark(spark: SparkSession, records: list[bytes], chosen: Settings,
     return {record: rows[""] for record, rows in _by_spark(spark, records, chosen, folder).items()}
 
 
-def assert_agreement(spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path) -> None:
+def assert_agreement(
+    spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path, origin: str | None = None
+) -> None:
     """Both engines make the same events of ``records``, with the same verdicts and reasons."""
     own, kept = Judge(chosen), [column.name for column in kept_columns(chosen.source)]
-    found = _by_spark(spark, records, chosen, folder)
+    found = _by_spark(spark, records, chosen, folder, origin)
     for record in records:
-        judged, rows = own.judge(record, _RECEIVED), found.get(record, {})
+        judged, rows = own.judge(record, _RECEIVED, origin), found.get(record, {})
         assert {one.place for one in judged} == rows.keys(), record
         for one in judged:
             _assert_same(one, rows[one.place], chosen, kept)
@@ -125,6 +129,29 @@ def _assert_same(judged: Judgement, row: Row, chosen: Settings, kept: Sequence[s
 
 def _plain(value: object) -> object:
     return (value - EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
+
+
+_OF_TOPICS = Settings.model_validate(
+    {
+        "source": {
+            name: {
+                "topics": topics,
+                "event_type": "'activity'",
+                "map": {"event_id": "$.id", "event_time": "timestamp_seconds(1)", "user_id": "'u'"},
+            }
+            for name, topics in {"named": "t-1, x", "fits": "t-*.e, u*", "also": "u-2"}.items()
+        }
+    }
+)
+
+
+@pytest.mark.parametrize("origin", ["t-1", "t-9.e", "t-9xe", None])
+def test_records_belong_to_the_sources_that_name_their_topic(
+    spark: SparkSession, tmp_path: Path, origin: str | None
+) -> None:
+    assert_agreement(spark, [b'{"id": 1}'], _OF_TOPICS, tmp_path, origin)
+    source = {"t-1": "named", "t-9.e": "fits", "t-9xe": None, None: "named"}[origin]
+    assert [one.source for one in Judge(_OF_TOPICS).judge(b'{"id": 1}', _RECEIVED, origin)] == [source]
 
 
 def test_native_records(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A source of Avro under a running job: schemas that are new, values that cannot be read, a registry that goes away."""
 
+import gzip
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.config.settings import load_settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.samples import ids_of_topics
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import SCHEMAS
 from tests.stack.conftest import StartJob
@@ -94,3 +98,55 @@ def test_a_running_job_reads_new_schemas_and_waits_for_the_registry(
     }
     assert {row["source_name"] for row in rows} == {"visits"}
     assert lake.files.names(SCHEMAS) == sorted(f"{number}.json" for number in (first, second, third))
+
+
+_TENANTS = """
+[source.visits]
+topics = "{topic}-*.e"
+compressed = true
+event_type = "'activity'"
+[source.visits.map]
+event_id = "$.id"
+event_time = "timestamp_millis($.at)"
+user_id = "'u'"
+"""
+
+
+def test_topics_by_a_pattern_also_those_that_come_later(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
+) -> None:
+    """Each is read from its beginning, by a running job too, and after a restart each goes on where it was."""
+    config = tmp_path / "adloom.toml"
+    config.write_text(_TENANTS.format(topic=topic), encoding="utf-8")
+    refused = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    assert refused.wait() == 1
+    assert f"has no topic {topic}-*.e" in refused.output
+    sent: list[str] = []
+
+    def arrives(name: str, *ids: str) -> None:
+        sent.extend(ids)
+        values = [json.dumps({"id": one, "at": _TIME}).encode() for one in ids]
+        send(kafka, name, [gzip.compress(value) for value in values])
+
+    for name in (f"{topic}-a.e", f"{topic}-a.x", f"{topic}-b.e"):
+        kafka.make_topic(name)
+    arrives(f"{topic}-a.e", "a1", "a2")
+    send(kafka, f"{topic}-a.x", [b"another"])
+    running = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    wait_for_rows(lake, 2)
+    kafka.make_topic(f"{topic}-c.e", partitions=2)
+    arrives(f"{topic}-c.e", *(f"c{number}" for number in range(10)))
+    wait_for_rows(lake, 12)
+    running.stop()
+    arrives(f"{topic}-b.e", "b1")
+    kafka.make_topic(f"{topic}-d.e")
+    arrives(f"{topic}-d.e", "d1")
+    again = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    arrives(f"{topic}-c.e", "c10")
+    wait_for_rows(lake, 15)
+    again.stop()
+    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    assert sorted(row["event_id"] for row in rows) == sorted(sent)
+    assert {row["verdict"] for row in rows} == {"ok"}
+    looked = ids_of_topics(load_settings(config, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address}).kafka_of_sources)
+    assert looked.keys() == {f"{topic}-{one}.e" for one in "abcd"}

@@ -214,8 +214,7 @@ class Judge:
     def _that_read(self, origin: str | None) -> Iterator[str]:
         """The names of the sources that read records from ``origin``."""
         for name, source in self._sources.items():
-            is_there = origin is None or not source.origins or origin in source.origins
-            if is_there and name not in self._only_named:
+            if source.reads(origin) and name not in self._only_named:
                 yield name
 
     def _that_mean(self, record: Record, each: ListPath | None, origin: str | None) -> Iterator[str]:

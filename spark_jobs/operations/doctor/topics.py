@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.config.topics import is_pattern, meant
 from spark_jobs.errors import AdloomError, SettingsError
 from spark_jobs.operations.doctor.description import Check, Finding, Subject, attempt, fine, warning, wrong
 from spark_jobs.streams.topic_ids import HOW_TO_GO_ON, Offsets, Recreated, next_offsets, recreated
@@ -29,6 +30,9 @@ def _look(subject: Subject) -> Iterator[Finding]:
     except AdloomError as error:  # and Kafka is looked at
         yield wrong(f"it is unknown how far ingest has read: {error}", "")
     for topic in kafka.topics:
+        if is_pattern(topic) and not meant([topic], ids):
+            yield warning(f"Kafka has no topic {topic} yet", "create one, or change the topics of the source")
+    for topic in dict.fromkeys([*(one for one in kafka.topics if not is_pattern(one)), *ids]):
         yield from attempt(_topic(kafka, topic, again.get(topic), read.get(topic)))
 
 
