@@ -47,6 +47,7 @@ ROOMS = (
         ("spark_jobs/queries/*/rule.py", "spark_jobs/days/status.py", "spark_jobs/ingest/in_python/*.py"),
         (
             "tests/unit/test_average_rule.py",
+            "tests/unit/test_stretch.py",
             "tests/unit/test_status_rule.py",
             "tests/unit/test_days.py",
             "tests/unit/test_check_events.py",

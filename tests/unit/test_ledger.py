@@ -87,6 +87,26 @@ def test_of_two_copies_one_is_kept_and_one_is_a_duplicate(written: WrittenLake) 
     assert (ledger.rows(RecordKind.OK), ledger.rows(RecordKind.KEPT), ledger.rows(RecordKind.DUPLICATE)) == (4, 2, 2)
 
 
+def test_the_events_of_one_record_count_as_one(written: WrittenLake) -> None:
+    """Of a list, of lists in it, and of sources that take a record of another one, too."""
+    places = (
+        "t/0/1",
+        "t/0/2[0]",
+        "t/0/2[1]",
+        "t/0/2[1]+c",
+        "t/0/3[0][0]",
+        "t/0/3[0][1]",
+        "t/0/3[1][0]",
+        "t/0/4+c",
+        "t/0/4",
+    )
+    events = [_event(str(number), 0, 1, source=place) for number, place in enumerate(places)]
+    _arrive(written, events, events, 0)
+    ledger = _ledger(written)
+    assert ledger.balances
+    assert (ledger.received, ledger.rows(RecordKind.FURTHER), ledger.records) == (9, 5, 4)
+
+
 def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> None:
     a, b = _event("a", 0, 1), _event("b", 0, 1)
     _arrive(written, [a, b], [a], 0)
