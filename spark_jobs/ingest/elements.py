@@ -11,7 +11,7 @@ A record without such a list, or with an empty one, stays a row by itself. The e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -54,14 +54,14 @@ def expanded(records: DataFrame, lists: Sequence[ElementList], schema: RecordSch
         The columns of ``records``, of which ``source``, ``text`` and :data:`spark_jobs.ingest.parse.TO_PARSE` are those
         of the element; :data:`LIST`, :data:`IS_FURTHER`; and what mappings read of what lies around it.
     """
-    columns, whole = records.columns, F.array(_element(F.lit(None).cast("int")))
-    found = whole
+    found = F.array(_element(F.lit(None).cast("int")))
     for number, one in reversed([*enumerate(lists)]):
         is_there, elements = _elements(one.path.levels[0], schema, number)
         found = F.when(is_there & one.is_read, elements).otherwise(found)
-    columns = [*columns, schema.outer.column]
-    rows = _apart(_read(records, schema.outer).withColumn(IS_FURTHER, F.lit(False)), [*columns, IS_FURTHER], found)
-    columns = [*columns, LIST, IS_FURTHER]
+    read = _read(records, schema.outer).withColumn(IS_FURTHER, F.lit(False))
+    rows = _apart(read, [*records.columns, schema.outer.column, IS_FURTHER], found)
+    columns, between = rows.columns, schema.between.column
+    around = replace(schema.between, root="around")
     for depth in range(1, max(len(one.path.levels) for one in lists)):
         found = F.array(_element(F.col(LIST)))
         for number, one in enumerate(lists):
@@ -69,8 +69,12 @@ def expanded(records: DataFrame, lists: Sequence[ElementList], schema: RecordSch
                 is_there, elements = _elements(one.path.levels[depth], schema, number)
                 within = F.when(is_there, elements).otherwise(F.array(_element(F.lit(NO_LIST))))
                 found = F.when(F.col(LIST) == number, within).otherwise(found)
-        # Of what lies directly around: of a deeper list, the element that was found before.
-        rows = _apart(_read(rows, schema.between), [*columns, schema.between.column], found)
+        # What lies directly around an element of a list that goes no deeper was read before.
+        is_deeper = F.col(LIST).isin([number for number, one in enumerate(lists) if len(one.path.levels) > depth])
+        nearest = F.when(is_deeper, F.col(around.column))
+        read = _read(rows, around)
+        read = read.withColumn(between, nearest if depth == 1 else nearest.otherwise(F.col(between)))
+        rows = _apart(read, [*columns, between], found)
     return rows
 
 

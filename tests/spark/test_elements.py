@@ -158,6 +158,21 @@ _WITHIN = Settings.model_validate(
                 "event_type": "'activity'",
                 "map": {"event_id": "$.id", "event_time": "timestamp_millis($$$.sent)", "user_id": "'u'", "data": "$$"},
             },
+            "three": {
+                "each": "$.users[*].visits[*].hits",
+                "event_type": "'activity'",
+                "map": {
+                    "event_id": "concat($$$.id, '-', $$.n, '-', $.id)",
+                    "event_time": "timestamp_millis($$$.sent)",
+                    "user_id": "coalesce($.u, 'none')",
+                    "data": "$$",
+                },
+            },
+            "one": {
+                "each": "$.events",
+                "event_type": "'activity'",
+                "map": {"event_id": "$.id", "event_time": "timestamp_millis($$.sent)", "user_id": "'u'", "data": "$$"},
+            },
             "whole": _SOURCES["whole"] | {"when": "$.id is not null"},
         }
     }
@@ -183,6 +198,13 @@ _WITHIN_RECORDS: list[object] = [
         3,
     ],
     [[_SEAT]],
+    _bids(
+        users=[
+            {"visits": [{"n": 1, "hits": [{"id": 1}, {"id": 2, "u": "u"}]}, {"n": 2}, {"n": 3, "hits": [{"id": 3}]}]}
+        ]
+    ),
+    _bids(users=[{"visits": []}, 5, {"visits": [5, {"n": 1, "hits": [{}]}]}]),
+    _bids(events=[{"id": 1, "seats": [_SEAT], "seat": "own"}, {"id": 2}]),
 ]
 _WITHIN_TEXTS = [
     '{"id": "r", "sent": 1767268800000, "seats": [{"seat": 1e5, "seat": 2, "bids": [{"id": 1e3}]}]}',
