@@ -153,7 +153,7 @@ class SourceSettings(Section):
         "",
         description="path to a list in the record whose elements are the records, as $.events, or $ if the record is "
         "a list: $ is then an element, and $$ the record around it. $.users[*].events is the list in each element of "
-        "another one: $$ is then that element, and $$$ the record around all",
+        "another one: $$ is then that element, and $$$ the record around both",
     )
     let: dict[str, str] = Field(
         default_factory=dict,

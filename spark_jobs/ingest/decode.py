@@ -53,8 +53,7 @@ def decode(records: DataFrame, decoders: "Mapping[str, Decoder]") -> DataFrame:
 def comes_from_topics(topics: Iterable[str]) -> Column:
     """Whether the column ``origin`` is a topic that ``topics`` mean; else false."""
     origin, found = F.col(ORIGIN), list(topics)
-    named = [topic for topic in found if not is_pattern(topic)]
-    is_named = origin.isin(*named) if named else F.lit(False)
+    is_named = origin.isin([topic for topic in found if not is_pattern(topic)])
     patterns = [topic for topic in found if is_pattern(topic)]
     return is_named | origin.rlike(rf"^(?:{regex_of(patterns)})\z") if patterns else is_named
 

@@ -152,5 +152,4 @@ def _comes_from(sources: Iterable[SourceSettings]) -> Column:
     origin = F.col("origin")
     topics = [topic for one in found for topic in one.topics]
     files = [one.origin_of_files for one in found if one.path]
-    is_there = [comes_from_topics(topics)] if topics else []
-    return origin.isNull() | reduce(or_, [*is_there, *([origin.isin(*files)] if files else [])], F.lit(False))
+    return origin.isNull() | comes_from_topics(topics) | origin.isin(files)

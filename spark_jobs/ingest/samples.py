@@ -148,10 +148,8 @@ def _named(admin: AdminClient, settings: KafkaSettings, errors: list[str]) -> li
         known = admin.list_topics(timeout=_ANSWER_S).topics
     except KafkaException as error:
         raise _no_answer(settings, errors, error) from error
-    return [
-        *(topic for topic in settings.topics if not is_pattern(topic) and topic not in known),
-        *meant(settings.topics, known),
-    ]
+    named = (topic for topic in settings.topics if not is_pattern(topic))
+    return list(dict.fromkeys([*named, *meant(settings.topics, known)]))
 
 
 def _no_answer(settings: KafkaSettings, errors: list[str], error: KafkaException) -> SourceError:
@@ -184,8 +182,7 @@ def _ends(consumer: Consumer, topic: str, settings: KafkaSettings, errors: list[
     try:
         known = consumer.list_topics(timeout=_ANSWER_S).topics
     except KafkaException as error:
-        why = errors[0] if errors else str(error)
-        raise SourceError(f"Kafka at {settings.bootstrap_servers} does not answer: {why}; check kafka.*") from error
+        raise _no_answer(settings, errors, error) from error
     if topic not in known:
         has = ", ".join(sorted(name for name in known if not name.startswith("__"))) or "none"
         raise SourceError(f"Kafka at {settings.bootstrap_servers} has no topic {topic} (it has: {has})")

@@ -8,7 +8,7 @@ from spark_jobs.mapping.errors import MappingError
 
 OUTER_ROOT, OUTERMOST_ROOT = "$", "$$"
 """The roots of paths into what lies around an element, ``$$.sent``; in a list within a list also into the record around
-all, ``$$$.sent``."""
+both, ``$$$.sent``."""
 BETWEEN_ROOT = f"between.{OUTER_ROOT}"
 """The root of paths into what lies around an element of a list within a list, which is an element itself."""
 EVERY = "[*]"
