@@ -4,6 +4,7 @@ The client is Java's own with the very options that Spark's reader gets. So a ch
 ``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from spark_jobs.config.topics import ANY, is_pattern, meant
 from spark_jobs.errors import SourceError
 
 _TIMEOUT_MS = 15_000
+_KNOWN_WITHIN_S, _ASKED_EVERY_S = 15.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterato
                 raise SourceError(
                     f"topic {topic} cannot be created at {settings.bootstrap_servers}: {_reason(error)}"
                 ) from None
+            _wait_for(admin, topic)
             yield f"topic {topic}: created, with {partitions} partitions"
 
 
@@ -205,6 +208,13 @@ def _admin(jvm: Any, settings: KafkaSettings) -> Iterator[Any]:
     finally:
         if admin is not None:
             admin.close(jvm.java.time.Duration.ZERO)
+
+
+def _wait_for(admin: Any, topic: str) -> None:
+    """Returns when the brokers list a new topic, which takes them a moment: a job would be refused until then."""
+    deadline = time.monotonic() + _KNOWN_WITHIN_S
+    while topic not in _names(admin) and time.monotonic() < deadline:
+        time.sleep(_ASKED_EVERY_S)
 
 
 def _names(admin: Any) -> set[str]:

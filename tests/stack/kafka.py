@@ -82,12 +82,15 @@ class Kafka:
         admin = self._admin()
         for made in admin.create_topics([NewTopic(name, partitions, 1)]).values():
             made.result(timeout=_START_S)
+        # The broker hears of it a moment after the controller has made it.
+        wait_until(lambda: name in self.topics(), _START_S, f"topic {name} is not known")
 
     def recreate_topic(self, name: str, partitions: int = 1) -> None:
         """Deletes a topic and makes another one of its name."""
         admin = self._admin()
         for deleted in admin.delete_topics([name]).values():
             deleted.result(timeout=_START_S)
+        wait_until(lambda: name not in self.topics(), _START_S, f"topic {name} is still known")
         wait_until(lambda: self._makes(name, partitions), _START_S, f"topic {name} does not go")
 
     def _makes(self, name: str, partitions: int) -> bool:
