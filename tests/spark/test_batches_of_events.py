@@ -73,6 +73,7 @@ def _bronze(lake: Lake) -> list[dict[str, Any]]:
     return [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
 
 
+@pytest.mark.slow
 def test_gold_equals_that_of_the_events_one_by_one(spark: SparkSession, day: Day, tmp_path: Path) -> None:
     expected, source, events, records = day
     lake = open_lake(str(tmp_path / "lake"))
@@ -125,6 +126,7 @@ def groups(day: Day) -> tuple[Path, int]:
     return write_files(source.with_name("groups"), files), number
 
 
+@pytest.mark.slow
 def test_elements_that_were_whole_are_taken_apart(
     spark: SparkSession, day: Day, groups: tuple[Path, int], tmp_path: Path
 ) -> None:

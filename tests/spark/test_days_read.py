@@ -79,7 +79,7 @@ _BOUNDED = tuple(query.name for query in QUERIES if query.name not in {INGEST, U
 """Queries whose state is about the last days; a user may have been there for months."""
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_a_reset_succeeds_where_only_the_days_of_open_events_are_left(spark: SparkSession, tmp_path: Path) -> None:
     """Before, it read all that the lake has, however old."""
     source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))

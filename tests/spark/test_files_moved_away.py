@@ -20,7 +20,7 @@ from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import GOLD, read_table
 from tests.support.runs import ONE_BY_ONE, run_in
 
-pytestmark = [pytest.mark.derived, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 _SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 

@@ -204,7 +204,10 @@ def _check_sums(done: Marking, *, before: set[Mark], after: set[Mark]) -> None:
 
 @pytest.mark.parametrize(
     "step",
-    [pytest.param("keep_rules", id="rules kept"), pytest.param("append_rows", id="marks written")],
+    [
+        pytest.param("keep_rules", id="rules kept"),
+        pytest.param("append_rows", id="marks written", marks=pytest.mark.slow),
+    ],
 )
 def test_a_marking_that_is_killed_is_made_whole_by_the_next(
     step: str, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch

@@ -32,7 +32,7 @@ from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.source_files import write_files
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)

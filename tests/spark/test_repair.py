@@ -113,6 +113,7 @@ def test_the_ledger_learns_what_became_of_each_late_record(day: _Day) -> None:
     assert after.rows(RecordKind.LATE_REPAIRED) == of_run.late
 
 
+@pytest.mark.slow
 def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
     spark: SparkSession, day: _Day, tmp_path: Path
 ) -> None:

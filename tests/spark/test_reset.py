@@ -129,7 +129,7 @@ def test_a_query_that_never_ran_starts_at_the_beginning(spark: SparkSession, tmp
     assert checkpoint_in_use(lake, "sessionize") == 2
 
 
-@pytest.mark.parametrize("when", ["during", "after"])
+@pytest.mark.parametrize("when", ["during", pytest.param("after", marks=pytest.mark.slow)])
 def test_a_batch_that_an_old_driver_writes_while_or_after_its_checkpoint_is_reset_is_found_out(
     when: str,
     spark: SparkSession,

@@ -35,7 +35,7 @@ from tests.expectations.good_rows import RECEIVED, at
 from tests.support.lakes import read_table
 from tests.support.oracle import assert_same_rows, comparable
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _Row = dict[str, Any]
 _SHORT = {"watermark": "10min"}
@@ -134,10 +134,10 @@ def _count_data_files(lake: Lake, table: Table) -> int:
     return sum("/_delta_log/" not in file.key for file in lake.files.walk(table.path))
 
 
-_OTHERS = (ATTRIBUTE, SESSIONIZE, CAMPAIGN_STATS, MOVING_AVERAGE, USER_STATUS)
+_QUERIES = (DEDUPLICATE, ATTRIBUTE, SESSIONIZE, CAMPAIGN_STATS, MOVING_AVERAGE, USER_STATUS)
 
 
-@pytest.mark.parametrize("query", [DEDUPLICATE, *(pytest.param(other, marks=pytest.mark.slow) for other in _OTHERS)])
+@pytest.mark.parametrize("query", _QUERIES)
 def test_what_is_late_before_a_reset_is_late_after_it(query: str, spark: SparkSession, tmp_path: Path) -> None:
     twin, reads = open_lake(str(tmp_path / "twin")), find_query(query).reads[0]
     first, *others = _BEFORE

@@ -306,7 +306,7 @@ _DEDUPLICATE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_DEDUPLICATE))
+@pytest.mark.parametrize(("before", "after"), _cases(_DEDUPLICATE, quick=0))
 def test_deduplicate(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:

@@ -210,6 +210,7 @@ def test_a_column_that_is_kept_is_neither_left_out_nor_retyped(
     assert said in found[0].why
 
 
+@pytest.mark.slow
 def test_events_without_a_user_are_attributed_and_in_no_session(spark: SparkSession, tmp_path: Path) -> None:
     names = ("shown", "clicked", "alone", "bought")
     kinds = ("impression", "click", "impression", "conversion")

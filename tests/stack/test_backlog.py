@@ -142,6 +142,7 @@ def _check(shape: Shape, seed: int, kafka: Kafka, topic: str, job: StartJob, lak
     assert read_ledger(lake).late == 0
 
 
+@pytest.mark.slow
 def test_topics_of_unequal_size_lose_nothing(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:

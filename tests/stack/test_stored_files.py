@@ -82,6 +82,7 @@ def test_files_in_the_store_are_read_once_by_a_running_job(
     assert all(row["source"].startswith(f"s3a://stack/{folder}/") for row in rows)
 
 
+@pytest.mark.slow
 def test_a_run_reads_the_store_into_a_lake_on_a_disk(minio: Minio, tmp_path: Path) -> None:
     folder, config, lake = "in/run", tmp_path / "adloom.toml", tmp_path / "lake"
     config.write_text(_SETTINGS.format(folder=folder), encoding="utf-8")
