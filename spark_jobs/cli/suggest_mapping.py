@@ -71,10 +71,12 @@ class Tried:
     """How records fit a draft.
 
     Attributes:
-        verdicts: how many records have each.
+        records: how many were tried.
+        verdicts: how many of the events in them have each.
         examples: of each verdict but ``ok``, the place of the first record and why.
     """
 
+    records: int
     verdicts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -84,13 +86,14 @@ class Tried:
         return self.verdicts[OK]
 
     @property
-    def records(self) -> int:
-        """How many were tried."""
+    def events(self) -> int:
+        """How many events there are in them."""
         return self.verdicts.total()
 
     def __str__(self) -> str:
         """How many fit, of how many."""
-        return f"{self.ok:,} of {self.records:,} records that were tried fit ({self.ok / self.records:.1%})"
+        of = "records that were tried" if self.events == self.records else f"events in {self.records:,} records"
+        return f"{self.ok:,} of {self.events:,} {of} fit ({self.ok / self.events:.1%})"
 
 
 def drafted(file: Path, limit: int) -> tuple[str, Tried]:
@@ -190,8 +193,9 @@ def _short(record: bytes) -> str:
 def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) -> Tried:
     from spark_jobs.ingest.in_python.judge import Judge
 
-    judge, tried = Judge(Settings.model_validate({"source": draft.settings()})), Tried()
-    for place, record in records[:: max(1, len(records) // _TRIED)]:
+    chosen = records[:: max(1, len(records) // _TRIED)]
+    judge, tried = Judge(Settings.model_validate({"source": draft.settings()})), Tried(len(chosen))
+    for place, record in chosen:
         for judged in judge.judge(record, now):
             tried.verdicts[judged.verdict] += 1
             if judged.verdict != OK:

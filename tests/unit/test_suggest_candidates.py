@@ -21,6 +21,7 @@ from spark_jobs.mapping.suggest.times import NO_ZONE
 from tests.support.draft_scores import settings_of
 
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
+_HOURS = f"the times say only the hour; {NO_ZONE}"
 
 
 def draft_of(records: list[dict[str, Any]]) -> Draft:
@@ -70,7 +71,8 @@ def one_source(records: list[dict[str, Any]]) -> dict[str, Any]:
         pytest.param(
             ["Sun, 01 Mar 2026 12:00:00 GMT"], "to_timestamp($.t, 'EEE, d MMM yyyy HH:mm:ss z')", "", id="http"
         ),
-        pytest.param(["14102100", "26030112"], "to_timestamp($.t, 'yyMMddHH')", NO_ZONE, id="avazu"),
+        pytest.param(["14102100", "26030112"], "to_timestamp($.t, 'yyMMddHH')", _HOURS, id="avazu"),
+        pytest.param(["2026030112"], "to_timestamp($.t, 'yyyyMMddHH')", _HOURS, id="hours"),
         pytest.param(
             [1772366400, 1772366400123, "2026-03-01T12:00:00Z"],
             "parse_time($.t)",

@@ -228,7 +228,7 @@ def test_each_element_of_a_list_is_drafted_as_an_event(tmp_path: Path) -> None:
     file = tmp_path / "batches.jsonl"
     file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     draft, tried = drafted(file, 10_000)
-    assert (tried.ok, tried.records) == (1396, 1396)
+    assert (tried.ok, tried.events, tried.records) == (1396, 1396, 400)
     sources = settings_of(draft)[0].source.values()
     assert {source.each for source in sources} == {"$.events"}
     assert {source.map["user_id"] for source in sources} == {"$$.user.id"}
@@ -256,7 +256,7 @@ def test_each_element_of_a_list_within_a_list_is_drafted_as_an_event(tmp_path: P
     file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     draft, tried = drafted(file, 10_000)
     events = sum((1 + batch % 3) * (1 + batch % 4) for batch in range(200))
-    assert (tried.ok, tried.records) == (events, events)
+    assert (tried.ok, tried.events, tried.records) == (events, events, 200)
     (source,) = settings_of(draft)[0].source.values()
     assert source.each == "$.users[*].events"
     assert source.map["user_id"] == "$$.user_id"

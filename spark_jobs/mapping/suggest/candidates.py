@@ -1,7 +1,7 @@
 """The draft of a profile: which types of events there are, which column is which field, how many sources it takes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,8 +13,9 @@ from spark_jobs.mapping.suggest.chooser import Chooser
 from spark_jobs.mapping.suggest.derived import is_table, with_derived
 from spark_jobs.mapping.suggest.draft import Draft, DraftField, SourceDraft
 from spark_jobs.mapping.suggest.event_types import EventTypes, find_event_types
-from spark_jobs.mapping.suggest.fields import NEARLY_ALL
+from spark_jobs.mapping.suggest.fields import NEARLY_ALL, described
 from spark_jobs.mapping.suggest.names import name_score, time_score
+from spark_jobs.mapping.suggest.outcomes import Outcome, find_outcomes, outcome_fields
 from spark_jobs.mapping.suggest.profile import Column, Profile, profile_of_elements
 from spark_jobs.mapping.suggest.times import TimeReading, read_pair, read_time
 
@@ -42,7 +43,10 @@ def suggest(profile: Profile, name: str, now: datetime) -> Draft:
         now: events do not lie much later.
     """
     whole = with_derived(profile)
-    types = find_event_types(whole) or _by_fields(whole)
+    types = find_event_types(whole)
+    if not types and (outcomes := find_outcomes(whole)):
+        return _draft(_joined(source_name(name), whole, outcomes, _readings(whole, now)), whole)
+    types = types or _by_fields(whole)
     groups = {kind: whole.within(types.rows[kind], _CALLED[kind]) for kind in EVENT_TYPES if kind in types.rows}
     chosen = Chooser(whole, groups, _readings(whole, now))
     common = [
@@ -50,7 +54,27 @@ def suggest(profile: Profile, name: str, now: datetime) -> Draft:
         for fields in chosen.fields.values()
     ]
     drafted = _one_source if all(one == common[0] for one in common) else _several_sources
-    return Draft(drafted(source_name(name), types, chosen, groups))
+    return _draft(drafted(source_name(name), types, chosen, groups), whole)
+
+
+def _draft(sources: tuple[SourceDraft, ...], whole: Profile) -> Draft:
+    """The draft; where it lacks a time, with what is to be done about a number that counts from another start."""
+    counters = [one for one in whole.scalars if time_score(one.keys) and all(map(_is_whole, one.distinct))]
+    if not counters:
+        return Draft(sources)
+    path = max(counters, key=lambda one: time_score(one.keys)).expression
+    hint = f"if {path} counts seconds from a start of its own: timestamp_seconds({path} + START)"
+    no_time = replace(_NO_TIME, checks=(*_NO_TIME.checks, hint))
+    return Draft(
+        tuple(
+            replace(one, fields={**one.fields, "event_time": no_time}) if one.fields["event_time"] == _NO_TIME else one
+            for one in sources
+        )
+    )
+
+
+def _is_whole(value: str) -> bool:
+    return value.isascii() and value.isdigit()
 
 
 def suggest_for_elements(whole: Draft, profile: Profile, name: str, now: datetime) -> list[tuple[Draft, Profile]]:
@@ -162,6 +186,34 @@ def _several_sources(
     return tuple(found)
 
 
+def _joined(
+    name: str, whole: Profile, outcomes: Sequence[Outcome], readings: Mapping[str, TimeReading]
+) -> tuple[SourceDraft, ...]:
+    """A source of rows that also say what became of what they are, and one for each outcome."""
+    its_own = {
+        column: one
+        for column, one in readings.items()
+        if column not in whole.columns or not any(it.is_named_by(whole.columns[column]) for it in outcomes)
+    }
+    (kind,) = [IMPRESSION] if any(one.kind == CLICK for one in outcomes) else _by_fields(whole).rows
+    chosen = Chooser(whole, {kind: whole}, its_own)
+    fields, users = chosen.fields[kind], chosen.users[kind]
+    said = "; ".join(f"{one.column.expression} {described(one.column, whole)}" for one in outcomes)
+    event_type = DraftField(f"'{kind}'", said, (f"is each row of the type {kind}?",))
+    first = _source(
+        f"{name}_{_SUFFIXES[kind]}", event_type, fields, len(users), whole.rows, tuple(_missing(kind, fields))
+    )
+    found = []
+    for one in outcomes:
+        group = whole.within(one.rows, _CALLED[one.kind])
+        own = outcome_fields(one, group, fields, readings)
+        event_type = DraftField(f"'{one.kind}'", f"{len(one.rows):,} of {whole.rows:,} records")
+        checks = tuple(_missing(one.kind, own))
+        source = _source(f"{name}_{_SUFFIXES[one.kind]}", event_type, own, len(users & one.rows), group.rows, checks)
+        found.append(replace(source, when=one.when))
+    return (replace(first, also=tuple(one.name for one in found)), *found)
+
+
 def _source(
     name: str, kind: DraftField, fields: Mapping[str, DraftField], users: int, rows: int, checks: tuple[str, ...]
 ) -> SourceDraft:
@@ -179,5 +231,9 @@ def _missing(kind: str, fields: Mapping[str, DraftField]) -> list[str]:
     return [
         f"nothing reads like the {field}, which every {kind} needs: name its path"
         for field in _NEEDED[kind]
-        if field not in fields
+        if field not in fields and not (field == "currency" and _is_worthless(fields))
     ]
+
+
+def _is_worthless(fields: Mapping[str, DraftField]) -> bool:
+    return "value_micros" in fields and fields["value_micros"].expression == "0"

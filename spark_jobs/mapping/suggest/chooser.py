@@ -54,7 +54,9 @@ class Chooser:
             self._add_own(kind)
 
     def _taken(self, kind: str) -> set[str]:
-        return {column for field in self.fields[kind].values() for column in field.columns}
+        fields = self.fields[kind].items()
+        # An id that is made of several columns takes none of them away.
+        return {column for name, one in fields if name != "event_id" or len(one.columns) == 1 for column in one.columns}
 
     def _add_times(self) -> None:
         common = self._time(self._whole)

@@ -49,6 +49,7 @@ class SourceDraft:
         fields: by field, its expression.
         each: path to the list whose elements are its records; empty: its records are whole.
         when: the condition of the records that it means; empty: all.
+        also: the sources that take its records, too.
         may_lack_user: whether events without a user are good.
         checks: what a person should decide about it as a whole.
     """
@@ -58,6 +59,7 @@ class SourceDraft:
     fields: Mapping[str, DraftField]
     each: str = ""
     when: str = ""
+    also: tuple[str, ...] = ()
     may_lack_user: bool = False
     checks: tuple[str, ...] = ()
 
@@ -69,6 +71,8 @@ class SourceDraft:
             given["each"] = self.each
         if self.when:
             given["when"] = self.when
+        if self.also:
+            given["also"] = ", ".join(self.also)
         if self.may_lack_user:
             given["may_lack"] = "user_id"
         return given

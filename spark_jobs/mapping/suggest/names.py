@@ -45,6 +45,11 @@ VALUE = _names(
 CURRENCY = _names(s10="currency currencycode", s8="valuecurrency cur ccy")
 ORDER_ID = _names(s10="orderid ordernumber orderno", s8="order transactionid purchaseid")
 REVOKES = _names(s10="revokes refundof reversalof", s8="revokedid refundedid reversedid")
+CLICKED = _names(s10="click clicked clk isclick isclicked isclk clickflag hasclick wasclicked")
+CONVERTED = _names(
+    s10="conversion converted conv isconversion isconverted conversionflag hasconversion",
+    s8="purchase purchased bought buy isbuy sale sold",
+)
 USER_ID = _names(
     s10="userid uid user userpseudoid userkey",
     s9="visitorid visitor actorid authorid buyeruid domainuserid customerid memberid subscriberid personid viewerid "
@@ -53,7 +58,7 @@ USER_ID = _names(
     "actor author",
     s7="cookieid cookie clientid deviceid ifa idfa gaid aaid maid advertisingid rdid duid browserid email idfv",
     s5="device deviceuid fingerprint msisdn phone",
-    s3="ip ipaddress clientip remoteaddr remoteip remotehost ipaddr cip useripaddress sessionid session host hostid",
+    s3="u ip ipaddress clientip remoteaddr remoteip remotehost ipaddr cip useripaddress sessionid session host hostid",
 )
 IP = _names(
     s10="ip ipaddress ipaddr clientip userip useripaddress remoteip visitorip cip ipv4 ipv6",
@@ -72,7 +77,7 @@ AD_ID = _names(
     s10="adid ad",
     s9="crid creativeid creative adcode bannerid adkey aduuid",
     s8="banner cr cre crtv adname",
-    s6="creativename adunitid assetid",
+    s6="creativename adunitid assetid adgroupid adgroup",
 )
 COST = _names(
     s10="costmicros pricemicros cost price bidprice winprice clearingprice cpm ecpm costamount priceamount mediacost",
@@ -84,7 +89,7 @@ TIME = _names(
     s10="timestamp ts time tstamp",
     s9="datetime requesttime clicktime impressiontime clickedat servedat shownat viewedat datehour dvcecreatedtstamp",
     s8="createdat created createtime creationtime createdtime clienttime logtime logdate eventdate utctime isotime t",
-    s7="servertime collectortstamp localtime dt at date day",
+    s7="servertime collectortstamp localtime dt at date day hour",
 )
 TIME_WORDS = {"time", "timestamp", "tstamp", "ts", "at", "date", "datetime", "epoch", "when", "clock"}
 """In the names of times that are called otherwise."""

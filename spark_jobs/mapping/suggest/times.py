@@ -111,7 +111,7 @@ _NAMED_PATTERNS = (
     ("M/d/yyyy h:mm a", f"{_AMBIGUOUS}; {NO_ZONE}"),
     ("M/d/yyyy H:mm", f"{_AMBIGUOUS}; {NO_ZONE}"),
     ("yyyy-MM-dd-HH:mm:ss", NO_ZONE),
-    ("yyMMddHH", NO_ZONE),
+    *((hour, f"the times say only the hour; {NO_ZONE}") for hour in ("yyMMddHH", "yyyyMMddHH")),
 )
 """Patterns that people write, with what a person should decide."""
 

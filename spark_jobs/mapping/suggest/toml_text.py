@@ -40,6 +40,8 @@ def _source(source: SourceDraft, shape: Shape) -> Iterator[str]:
         yield f"each = {_text(source.each)}"
     if source.when:
         yield f"when = {_text(source.when)}"
+    if source.also:
+        yield f"also = {_text(', '.join(source.also))}"
     yield from _assignment("event_type", source.event_type)
     if source.may_lack_user:
         yield 'may_lack = "user_id"'
