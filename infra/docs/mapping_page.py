@@ -27,7 +27,8 @@ _PATHS = """\
 
 `$.user.device.ifa`, `$.tags[0]`, `$['odd key'].x`, and `$` for the whole record. `$.params[?key='page'].value` is the
 value of the first element of a list whose `key` is `page`. In a source with `each`, `$` is the element and `$$` the
-record around it; `$body` is the text that `let.body` gives, read as JSON. A path gives TEXT:
+record around it; `$body` is the text that `let.body` gives, read as JSON; `$meta.key` is
+[what Kafka has besides the value](events.md#keys-headers-and-files). A path gives TEXT:
 
 - text as it is; `true` and `false`;
 - a number in plain notation, without needless zeros: `0.00210` gives `0.0021`. One with an exponent or more than 38

@@ -144,7 +144,7 @@ def judge_all(judge: "Judge", records: "Iterable[Sample]", origin: str | None, t
     """The verdicts on ``records`` as if they were received now; blank ones do not count."""
     checked, now = Checked(together), datetime.now(UTC)
     for one in records:
-        found = judge.judge_decoded(one.decoded, now, origin) if one.decoded else judge.judge(one.raw, now, origin)
+        found = judge.judge(one.decoded or one.raw, now, origin, one.meta)
         checked.records += bool(found)
         if found and len(checked.texts) < _LOOKED_AT:
             checked.texts.append((one.decoded.text or "").encode() if one.decoded else one.raw)
@@ -157,11 +157,14 @@ def _records(what: str, settings: Settings, source: str | None, limit: int) -> "
     """The records, and the topic that they come from, if that decides which source means them."""
     from spark_jobs.formats.schema_store import SchemaStore
     from spark_jobs.formats.sources import decoders
+    from spark_jobs.ingest.in_python.meta import of_file
+    from spark_jobs.ingest.input_files import place_of
     from spark_jobs.ingest.samples import sample_file, sample_topic
 
     file = Path(what)
     if file.is_file():
-        return sample_file(file, limit, _reader(file, settings, source)), None
+        reader = _reader(file, settings, source)
+        return sample_file(file, limit, reader, of_file(place_of(str(file.resolve()), reader))), None
     if file.is_dir():
         raise SourceError(f"{what} is a folder; name one of its files")
     if not settings.kafka.bootstrap_servers:

@@ -14,6 +14,7 @@ from spark_jobs.config.folders import Folder
 from spark_jobs.config.sections import Section, comma_separated
 from spark_jobs.config.topics import check_topic, is_meant
 from spark_jobs.contract.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS, UnknownFields
+from spark_jobs.contract.record_places import META
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
 
 EVENT_TYPE: Final = "event_type"
@@ -320,6 +321,8 @@ class SourceSettings(Section):
     def _check_kept(self) -> None:
         if wrong := [name for name in self.let if not _NAME.fullmatch(name)]:
             raise ValueError(f"let.{wrong[0]}: its name has small letters, digits and _, as in body")
+        if META in self.let:
+            raise ValueError(f"let.{META}: ${META} is the metadata of a record")
         for name in self.keep:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"keep.{name}: a column is named by small letters, digits and _, as in publisher_id")

@@ -20,6 +20,7 @@ from open_data_contract_standard.model import (
 
 from spark_jobs.contract.contract import Contract, Expectation, FieldTerms, RecordTerms, SourceTerms, TableTerms
 from spark_jobs.contract.events import PERSONAL_FIELDS
+from spark_jobs.contract.record_places import RECEIVED_META
 
 _API_VERSION = "v3.1.0"
 """Nothing of v3.2 is used, and more tools read this one."""
@@ -37,8 +38,8 @@ _LOGICAL = {
     "STRUCT": "object",
 }
 """By the first word of a type of Spark SQL, or of a kept column, the standard's logical type."""
-_PERSONAL = {"raw", *PERSONAL_FIELDS}
-"""The fields and columns that are classified as personal data; `raw` has whatever the record has."""
+_PERSONAL = {"raw", RECEIVED_META, *PERSONAL_FIELDS}
+"""The fields and columns that are classified as personal data; the first two have whatever the record has."""
 _SEVERITIES = {"critical": "error", "warning": "warning"}
 
 

@@ -124,6 +124,12 @@ BRONZE_EVENTS = Table(
             "null for rows as received; in a row that `adloom requeue` added: ingest_time of the quarantined row with "
             "the same raw and source",
         ),
+        Column(
+            "received_meta",
+            "STRING",
+            "the record's metadata as JSON: its file; or topic, partition, offset, key, "
+            "headers and time of Kafka. Null if the verdict is ok",
+        ),
     ),
     stats_columns=("ingest_time", "event_time", "verdict", "requeued_from"),
 )

@@ -18,8 +18,8 @@ from spark_jobs.contract.events import INVALID_ENCODING, RECORD_TOO_LARGE
 from spark_jobs.formats.file_rows import FileRow
 from spark_jobs.formats.sources import FileSet, set_of
 from spark_jobs.ingest.decode import REASON, TEXT, VERDICT
-from spark_jobs.ingest.input_files import cannot_be_opened, input_file, names_of
-from spark_jobs.lake.store.files import LOCAL, escaped
+from spark_jobs.ingest.input_files import cannot_be_opened, input_file, names_of, place_of
+from spark_jobs.lake.store.files import LOCAL
 from spark_jobs.spark.columns import batch_time
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _limited(row: FileRow, max_bytes: int) -> FileRow:
 def _batch(location: str, time: "pa.Scalar", rows: list[FileRow], of: FileSet) -> "pa.RecordBatch":
     import pyarrow as pa  # noqa: PLC0415 in the worker
 
-    place, none = f"{_place(location, of)}#", pa.nulls(len(rows), pa.string())
+    place, none = f"{place_of(location, of.reader)}#", pa.nulls(len(rows), pa.string())
     is_json = not any(row.text or row.verdict for row in rows)
     raw = [row.raw for row in rows] if is_json else [_raw(row) for row in rows]
     arrays = {
@@ -161,13 +161,6 @@ def _batch(location: str, time: "pa.Scalar", rows: list[FileRow], of: FileSet) -
         "batch_time": pa.repeat(time, len(rows)),
     }
     return pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
-
-
-def _place(location: str, of: FileSet) -> str:
-    if location.startswith(OBJECTS):
-        return location
-    # Of JSON, bronze has always had the URI of the file.
-    return f"{LOCAL}{escaped(location) if of.reader.encoding.format.is_json else location}"
 
 
 def _raw(row: FileRow) -> bytes:

@@ -13,8 +13,10 @@ from spark_jobs.config.folders import OBJECTS, Folder, is_hidden, name_of
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.errors import SourceError
+from spark_jobs.formats.files import FileReader
 from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.sources import FileSet, file_sets, set_of
+from spark_jobs.lake.store.files import LOCAL, escaped
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, S3FileSystem
@@ -65,6 +67,14 @@ class StoredFile:
     def open(self, mode: Literal["rb"] = "rb") -> BinaryIO:  # noqa: ARG002 there is one
         """See :class:`InputFile`."""
         return io.BufferedReader(_Stored(self.location, self.s3), _BUFFER)
+
+
+def place_of(location: str, reader: FileReader) -> str:
+    """How the ``source`` of the records of the file at ``location`` begins."""
+    if location.startswith(OBJECTS):
+        return location
+    # Of JSON, bronze has always had the URI of the file.
+    return f"{LOCAL}{escaped(location) if reader.encoding.format.is_json else location}"
 
 
 def input_file(location: str, s3: S3Settings) -> InputFile:

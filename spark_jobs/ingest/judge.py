@@ -12,10 +12,12 @@ from spark_jobs.config.sections import IngestSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract import events
 from spark_jobs.contract.nobody import pattern_of
+from spark_jobs.contract.record_places import RECEIVED_META
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import decode, parse
 from spark_jobs.ingest.elements import IS_FURTHER
 from spark_jobs.ingest.fields import Field, Given, Reason, as_text, quoted
+from spark_jobs.ingest.meta import of_place
 from spark_jobs.ingest.records import Records
 
 _EPOCH = "1970-01-01 00:00:00"
@@ -31,7 +33,8 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
 
     Args:
         records: ``raw``, ``source`` (strings), ``ingest_time`` (timestamp: of the batch), ``received_time`` (timestamp:
-            when the record was received; its event cannot be later); if some are not JSON, what
+            when the record was received; its event cannot be later); if their metadata is more than their place,
+            ``received_meta`` (string, :mod:`spark_jobs.ingest.meta`); if some are not JSON, what
             :func:`spark_jobs.ingest.decode.decode` adds; and ``requeued_from`` (timestamp), if these are records of
             bronze (:func:`spark_jobs.ingest.quarantine.as_received`).
         settings: the sources with their mappings, and the limits.
@@ -43,6 +46,9 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
         Fields that belong to another event type are null, and so is a user that ``ingest.nobody`` names.
     """
     how = Records(settings)
+    # Only that of Kafka is more than where a record was found.
+    known = [F.col(RECEIVED_META)] if RECEIVED_META in records.columns else []
+    records = records.withColumn(RECEIVED_META, F.coalesce(*known, of_place(F.col("source"))))
     left_out = _LeftOut(how)
     rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest, left_out)]
     judged = _with_given(how.read(parse.drop_blank(records)).withColumn("verdict", _first_broken(rules)), rules)
@@ -96,6 +102,7 @@ def _of_quarantine(records: DataFrame) -> dict[str, Column]:
     return {
         # Costs nothing in the rows that are ok, and only the others are judged again.
         "received_time": F.when(F.col("verdict") != events.OK, F.col("received_time")),
+        RECEIVED_META: F.when(F.col("verdict") != events.OK, F.col(RECEIVED_META)),
         "requeued_from": F.col("requeued_from") if "requeued_from" in records.columns else never,
     }
 

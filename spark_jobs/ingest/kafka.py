@@ -1,7 +1,6 @@
 """Kafka topics as a stream of records."""
 
 import json
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,10 @@ from pyspark.sql import functions as F
 from spark_jobs.config.kafka import reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.config.topics import is_pattern, regex_of
+from spark_jobs.contract.record_places import RECEIVED_META
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.decode import comes_from_topics, decode, raw_text
+from spark_jobs.ingest.meta import kafka_time, of_kafka
 from spark_jobs.ingest.topics import Topic, require_topics
 from spark_jobs.spark.columns import batch_time
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from spark_jobs.formats.decoding import Decoder
 
 _ALL_JSON: "Mapping[str, Decoder]" = MappingProxyType({})
-_EARLIEST_TIME = datetime(2011, 1, 1, tzinfo=UTC)
-"""Kafka is not older."""
 _EARLIEST = -2
 """Spark's value, in place of an offset, for the first record that the broker still has."""
 
@@ -72,8 +71,9 @@ def read_kafka(
         ``raw`` (string: the record's value, of topics with a decoder as ISO-8859-1; empty where it has none),
         ``source`` (string, ``<topic>/<partition>/<offset>``), ``origin`` (string: the topic), ``ingest_time``
         (timestamp: when the batch was planned; a replayed batch keeps it), ``received_time`` (timestamp: the record's
-        own or ``ingest_time``, whichever is earlier; one from before there was Kafka does not count); with decoders
-        also what :func:`spark_jobs.ingest.decode.decode` adds.
+        own or ``ingest_time``, whichever is earlier; one from before there was Kafka does not count), ``received_meta``
+        (string: its metadata, see :mod:`spark_jobs.ingest.meta`); with decoders also what
+        :func:`spark_jobs.ingest.decode.decode` adds.
 
     Source: Spark's `Kafka integration guide <https://spark.apache.org/docs/latest/streaming/>`_.
     """
@@ -84,11 +84,13 @@ def read_kafka(
         place.alias("source"),
         F.col("topic").alias("origin"),
         batch_time().alias("ingest_time"),
-        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970. A producer that
-        # gives seconds where Kafka wants milliseconds dates its records to January 1970.
-        F.when(F.col("timestamp") >= F.lit(_EARLIEST_TIME), F.col("timestamp")).alias("kafka_time"),
+        "key",
+        "headers",
+        kafka_time(F.col("timestamp")).alias("kafka_time"),
     )
-    times = taken.withColumn("received_time", F.least("kafka_time", "ingest_time")).drop("kafka_time")
+    meta = of_kafka(F.col("source"), F.col("key"), F.col("headers"), F.col("kafka_time"))
+    times = taken.withColumns({"received_time": F.least("kafka_time", "ingest_time"), RECEIVED_META: meta})
+    times = times.drop("kafka_time", "key", "headers")
     if not decoders:
         return times.select(F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"), *times.columns[1:])
     decoded = decode(times, decoders)
@@ -104,6 +106,7 @@ def _subscribed(topics: "Sequence[str]") -> dict[str, str]:
 def _options(settings: KafkaSettings) -> dict[str, str]:
     return {
         **_subscribed(settings.topics),
+        "includeHeaders": "true",
         "startingOffsets": settings.starting_offsets,
         "maxOffsetsPerTrigger": str(settings.max_offsets_per_trigger),
         "failOnDataLoss": str(settings.fail_on_data_loss).lower(),

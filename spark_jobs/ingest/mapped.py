@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.sources import FIELDS, TEXTS
 from spark_jobs.contract.events import UnknownFields
+from spark_jobs.contract.record_places import META, RECEIVED_META
 from spark_jobs.ingest import parse
 from spark_jobs.ingest.elements import LIST
 from spark_jobs.ingest.fields import SOURCE_NAME, Field, Given, Reason, as_text
@@ -15,8 +16,8 @@ from spark_jobs.mapping.paths import ListPath
 from spark_jobs.mapping.schema import RECORD, VARIANT, OtherRecord
 from spark_jobs.mapping.sources import SourceMapping
 
-_LET = "let"
-"""Begins the names of columns in between."""
+_LET, _KEPT = "let", "kept"
+"""Begin the names of columns in between."""
 
 
 class Mapped:
@@ -57,19 +58,18 @@ class Mapped:
             return records
         for name, sql in self._schema.columns_sql(parse.TO_PARSE):
             records = records.withColumn(name, F.expr(sql))
+        if META in self._schema.others:
+            records = _with_others(records, {RECEIVED_META: self._schema.others[META]})
         lets = {root: text for one in self._mappings.values() for root, text in one.lets.items()}
         read = [(text, self._schema.others[root]) for root, text in lets.items() if root in self._schema.others]
         return self._with_lets(records, read) if read else records
 
     def _with_lets(self, records: DataFrame, lets: Sequence[tuple[Expression, OtherRecord]]) -> DataFrame:
-        """``records`` with what is read of texts in them. Each is read by the columns that the record was read by."""
+        """``records`` with what is read of texts in them."""
         texts = {f"{_LET}_{number}": self._value(text) for number, (text, _) in enumerate(lets)}
-        of_record = {name: f"{_LET}_{name}" for name in (VARIANT, RECORD)}
-        records = records.withColumns({**texts, **{kept: F.col(name) for name, kept in of_record.items()}})
-        for text, (_, other) in zip(texts, lets, strict=True):
-            for name, sql in other.columns_sql(text):
-                records = records.withColumn(name, F.expr(sql))
-        return records.withColumns({name: F.col(kept) for name, kept in of_record.items()})
+        return _with_others(
+            records.withColumns(texts), {text: other for text, (_, other) in zip(texts, lets, strict=True)}
+        )
 
     def is_meant(self, name: str) -> Column:
         """Whether the source ``name`` means the record, if it comes from where the source does."""
@@ -125,6 +125,19 @@ class Mapped:
         return F.expr(self._schema.path_sql(path, parse.TO_PARSE))
 
 
+def _with_others(records: DataFrame, others: Mapping[str, OtherRecord]) -> DataFrame:
+    """``records`` with what is read of the JSON in columns, ``others`` by their names.
+
+    Each is read by the columns that the record was read by.
+    """
+    of_record = {name: f"{_KEPT}_{name}" for name in (VARIANT, RECORD)}
+    records = records.withColumns({kept: F.col(name) for name, kept in of_record.items()})
+    for text, other in others.items():
+        for name, sql in other.columns_sql(text):
+            records = records.withColumn(name, F.expr(sql))
+    return records.withColumns({name: F.col(kept) for name, kept in of_record.items()})
+
+
 def _other_keys(one: SourceMapping) -> Column:
-    known = sorted({str(path.steps[0]) for path in one.paths if path.steps})
+    known = sorted({str(path.steps[0]) for path in one.paths if path.steps and not path.root})
     return F.array_except("keys", F.array(*map(F.lit, known)).cast("array<string>"))

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import DECODE_VERDICTS, INVALID_UTF8, OK, RECORD_TOO_LARGE
-from spark_jobs.contract.record_places import IN_RECORD
+from spark_jobs.contract.record_places import IN_FILE, IN_RECORD, IN_TOPIC, RECEIVED_META
 from spark_jobs.ingest import decode
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ BEFORE_VERDICT, BEFORE_SOURCE, BEFORE_PLACE = "before_verdict", "before_source",
 NUMBER = "number"
 """The column with a number of its own for each record that is judged again."""
 _BEFORE_REASON = "before_reason"
-# Topics have no slash and no colon in their names, and addresses of files have.
-_KAFKA_PLACE = r"^([a-zA-Z0-9._-]+)/[0-9]+/[0-9]+$"
 _BLOCK = "#bytes="
 _ISO_8859_1 = "ISO-8859-1"
 
@@ -62,9 +60,9 @@ def as_received(
     Returns:
         ``raw`` (string: as received, also if its bytes are not UTF-8), ``source`` (string: of the whole record),
         ``origin`` (string: the topic, or the files of a source's folder; null for other files), ``ingest_time``
-        (timestamp: ``now``), ``received_time`` (timestamp: when the record was first received), ``requeued_from``
-        (timestamp), :data:`BEFORE_VERDICT`, :data:`BEFORE_SOURCE`, :data:`BEFORE_PLACE` (strings), and what
-        :func:`spark_jobs.ingest.decode.decode` adds.
+        (timestamp: ``now``), ``received_time`` (timestamp: when the record was first received), ``received_meta``
+        (string: its metadata, or null), ``requeued_from`` (timestamp), :data:`BEFORE_VERDICT`,
+        :data:`BEFORE_SOURCE`, :data:`BEFORE_PLACE` (strings), and what :func:`spark_jobs.ingest.decode.decode` adds.
     """
     records = quarantined.select(
         _raw_as_received().alias("raw"),
@@ -73,6 +71,7 @@ def as_received(
         now.alias("ingest_time"),
         # Older versions did not write it down. Its batch is the latest time that it can have been.
         F.coalesce("received_time", "ingest_time").alias("received_time"),
+        F.col(RECEIVED_META),
         F.col("ingest_time").alias("requeued_from"),
         F.col("verdict").alias(BEFORE_VERDICT),
         F.col("source_name").alias(BEFORE_SOURCE),
@@ -133,9 +132,8 @@ def _record_place(source: Column) -> Column:
 
 def _origin(folders: Mapping[str, str]) -> Column:
     place = _record_place(F.col("source"))
-    topic = F.nullif(F.regexp_extract(place, _KAFKA_PLACE, 1), F.lit(""))
-    # Up to the place within the file; a name of a file may hold the character, too.
-    file = F.regexp_replace(place, r"#[a-z]+=[0-9a-z-]*\z", "")
+    topic = F.nullif(F.regexp_extract(place, IN_TOPIC, 1), F.lit(""))
+    file = F.regexp_replace(place, IN_FILE, "")
     chain = F.when(~_is_file(), topic)
     for pattern, origin in folders.items():
         chain = chain.when(file.rlike(pattern), F.lit(origin))

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from spark_jobs.config.encoding import UTF_8
@@ -18,6 +18,7 @@ from spark_jobs.formats.decoding import Decoded, Decoder
 from spark_jobs.formats.files import FileReader
 from spark_jobs.formats.input_file import InputFile
 from spark_jobs.formats.text_lines import DAMAGE, open_content
+from spark_jobs.ingest.in_python.meta import of_message
 
 _ANSWER_S = 15.0
 _POLL_S = 1.0
@@ -34,26 +35,29 @@ class Sample:
         place: where it was found: a line, a row, or partition and offset.
         raw: its bytes; of a file of rows, its JSON text.
         decoded: what was decoded from it; None: it is JSON.
+        meta: its metadata (:mod:`spark_jobs.ingest.in_python.meta`).
     """
 
     place: str
     raw: bytes
     decoded: Decoded | None = None
+    meta: str = "{}"
 
 
-def sample_file(file: InputFile, limit: int, reader: FileReader) -> Iterator[Sample]:
+def sample_file(file: InputFile, limit: int, reader: FileReader, meta: str = "{}") -> Iterator[Sample]:
     """The first ``limit`` records of ``file``.
 
     Args:
         file: the file.
         limit: how many.
         reader: of its records.
+        meta: their metadata.
 
     Raises:
         SourceError: it cannot be read.
     """
     try:
-        yield from islice(_rows(file, reader), limit)
+        yield from islice(_rows(file, reader, meta), limit)
     except OSError as error:
         raise SourceError(f"{file.name} cannot be read: {error.strerror or error}") from error
 
@@ -76,14 +80,14 @@ def charset_of(file: InputFile) -> str:
     return UTF_8
 
 
-def _rows(file: InputFile, reader: FileReader) -> Iterator[Sample]:
+def _rows(file: InputFile, reader: FileReader, meta: str) -> Iterator[Sample]:
     for row in reader.rows(file):
         place = f"line {row.line}" if row.line else row.place.replace("=", " ")
         if row.text or row.verdict:
             raw = row.text.encode() if row.text else row.raw
-            yield Sample(place, raw, Decoded(row.text, row.verdict, row.reason))
+            yield Sample(place, raw, Decoded(row.text, row.verdict, row.reason), meta)
         else:
-            yield Sample(place, row.raw.rstrip(b"\r"))
+            yield Sample(place, row.raw.rstrip(b"\r"), meta=meta)
 
 
 def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decoder | None) -> Iterator[Sample]:
@@ -101,8 +105,11 @@ def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decod
     """
     with _consumer(settings, topic) as (consumer, errors):
         ends = _ends(consumer, topic, settings, errors)
-        for place, value in _newest(consumer, topic, ends, limit):
-            yield Sample(place, value or b"", decoder.decode(value) if decoder and value is not None else None)
+        for one in _newest(consumer, topic, ends, limit):
+            value = one.value()
+            decoded = decoder.decode(value) if decoder and value is not None else None
+            place = f"{topic}/{one.partition()}/{one.offset()}"
+            yield Sample(place, value or b"", decoded, of_message(one))
 
 
 def ends_of_topic(settings: KafkaSettings, topic: str) -> dict[int, tuple[int, int]]:
@@ -192,9 +199,7 @@ def _ends(consumer: Consumer, topic: str, settings: KafkaSettings, errors: list[
     }
 
 
-def _newest(
-    consumer: Consumer, topic: str, ends: dict[int, tuple[int, int]], limit: int
-) -> Iterator[tuple[str, bytes | None]]:
+def _newest(consumer: Consumer, topic: str, ends: dict[int, tuple[int, int]], limit: int) -> Iterator[Message]:
     each = -(-limit // max(1, len(ends)))
     begins = {number: max(first, end - each) for number, (first, end) in ends.items()}
     left = {number for number, (_, end) in ends.items() if begins[number] < end}
@@ -211,4 +216,4 @@ def _newest(
             if offset + 1 >= ends[number][1]:
                 left.discard(number)
             read += 1
-            yield f"{topic}/{number}/{offset}", message.value()
+            yield message

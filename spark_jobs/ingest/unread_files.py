@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
 from spark_jobs.config.durations import EPOCH, microseconds
@@ -10,7 +9,8 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import OK
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.in_python.judge import Judge
-from spark_jobs.ingest.input_files import FoundFile, find_files, input_file, sets_of
+from spark_jobs.ingest.in_python.meta import of_file
+from spark_jobs.ingest.input_files import FoundFile, find_files, input_file, place_of, sets_of
 from spark_jobs.ingest.samples import sample_file
 
 _LOOKED_AT = 1000
@@ -49,13 +49,10 @@ class UnreadFiles:
 
     def _first_event(self, file: FoundFile) -> int | None:
         now, place = datetime.now(UTC), input_file(file.location, self._s3)
+        meta = of_file(place_of(file.location, file.of.reader))
         try:
-            for one in islice(sample_file(place, _LOOKED_AT, file.of.reader), _LOOKED_AT):
-                judged = (
-                    self._judge.judge_decoded(one.decoded, now, file.of.origin)
-                    if one.decoded
-                    else self._judge.judge(one.raw, now, file.of.origin)
-                )
+            for one in sample_file(place, _LOOKED_AT, file.of.reader, meta):
+                judged = self._judge.judge(one.decoded or one.raw, now, file.of.origin, one.meta)
                 for event in (found.event for found in judged if found.verdict == OK):
                     time = event["event_time"]
                     assert isinstance(time, datetime), "an event has a time"  # noqa: S101 a mistake of the rules

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from spark_jobs.contract.record_places import META, META_KEYS
 from spark_jobs.mapping import casts
 from spark_jobs.mapping.calls import ArgumentError, call
 from spark_jobs.mapping.coercion import coerced, common_type, converted
@@ -108,6 +109,8 @@ class Builder:
 
     def _rooted(self, path: Path) -> Path:
         if path.root in {"", *self._roots}:
+            if path.root == META and next(iter(path.steps), None) not in META_KEYS:
+                raise RefusalError(f"{path} is not known", f"$meta has {', '.join(META_KEYS)}")
             return Path(path.steps, self._roots.get(path.root, ""))
         if path.root == OUTER_ROOT:
             raise RefusalError("$$ is the record around an element, and the source has no each")

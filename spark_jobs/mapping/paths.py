@@ -50,8 +50,8 @@ class Path:
     Attributes:
         steps: from the root.
         root: of what: nothing for the record, :data:`OUTER_ROOT`, :data:`OUTERMOST_ROOT` or :data:`BETWEEN_ROOT` for
-            what lies around an element of its list, or the name of a text that the mapping reads as JSON, after the
-            name of its source and a dot.
+            what lies around an element of its list, :data:`spark_jobs.contract.record_places.META`, or the name of a
+            text that the mapping reads as JSON, after the name of its source and a dot.
     """
 
     steps: tuple[Step, ...]

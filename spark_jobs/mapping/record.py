@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from spark_jobs.contract.record_places import META
 from spark_jobs.mapping.paths import BETWEEN_ROOT, OUTER_ROOT, OUTERMOST_ROOT, Path, Step, Where
 
 _MAX_DIGITS = 38
@@ -51,6 +52,7 @@ class Record:
     Args:
         text: the JSON text without white space around it; bytes are UTF-8.
         outer: what lies around it, if it is an element of a list.
+        meta: its metadata as JSON; of an element, that of its record counts.
         is_whole: whether a text with more behind the first value counts as none.
 
     Attributes:
@@ -59,13 +61,19 @@ class Record:
 
     __slots__ = ("_is_whole", "_root", "others", "text")
 
-    def __init__(self, text: bytes | str, outer: "Record | None" = None, *, is_whole: bool = False) -> None:
+    def __init__(
+        self, text: bytes | str, outer: "Record | None" = None, *, meta: str = "", is_whole: bool = False
+    ) -> None:
         self.text = text if isinstance(text, str) else text.decode("utf-8", errors="replace")
         self._root: object = self
         self._is_whole = is_whole
         self.others: dict[str, Record] = (
             {OUTER_ROOT: outer, BETWEEN_ROOT: outer, OUTERMOST_ROOT: outer.outermost} if outer else {}
         )
+        if outer and META in outer.others:
+            self.others[META] = outer.others[META]
+        elif meta:
+            self.others[META] = Record(meta)
 
     def get(self, path: Path) -> str | None:
         """The value at ``path`` as TEXT; None if it is missing, or JSON's null.

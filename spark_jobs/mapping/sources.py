@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import FIELDS, KeptType, SourceSettings
 from spark_jobs.contract.events import MICROS
+from spark_jobs.contract.record_places import META
 from spark_jobs.errors import SettingsError
 from spark_jobs.mapping.coercion import coerced, converted
 from spark_jobs.mapping.errors import MappingError, RefusalError
@@ -92,10 +93,10 @@ def no_list_reason(lists: Iterable[ListPath]) -> str:
 def _compiled(name: str, source: SourceSettings, each: str) -> SourceMapping:
     place = f"source.{name}"
     of_elements = _each(f"{place}.each", each)
-    around = _around(of_elements)
+    given = {META: META, **_around(of_elements)}
     # Another source may have a let of the same name.
-    roots = around | {let: f"{name}.{let}" for let in source.let}
-    lets = {roots[let]: _expression(f"{place}.let.{let}", text, Type.TEXT, around) for let, text in source.let.items()}
+    roots = given | {let: f"{name}.{let}" for let in source.let}
+    lets = {roots[let]: _expression(f"{place}.let.{let}", text, Type.TEXT, given) for let, text in source.let.items()}
     fields = {
         field: _expression(f"{place}.{'map.' if field in source.map else ''}{field}", text, _TYPES[field], roots)
         for field, text in source.expressions.items()

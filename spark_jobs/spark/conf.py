@@ -98,6 +98,8 @@ def spark_conf(
         "spark.sql.pyspark.jvmStacktrace.enabled": "true",
         # adloom judges duplicate keys itself; a variant that has some must not fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
+        # Of headers of Kafka with the same name the last counts, as for Kafka's own clients.
+        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
         # Spark's default, INT96, takes half as much time again to write, and has no statistics.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in _NEARLY_UNIQUE},

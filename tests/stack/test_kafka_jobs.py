@@ -48,6 +48,7 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
     assert {source.rpartition("/")[0] for source in sources} == {f"{topic}/{partition}" for partition in range(3)}
 
 
+@pytest.mark.slow
 def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, job: StartJob, lake: Lake) -> None:
     now = datetime.now(UTC)
     short = {
@@ -79,6 +80,7 @@ def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, 
     attribute.stop()
 
 
+@pytest.mark.slow
 def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
@@ -132,20 +134,6 @@ def test_records_of_a_transaction_that_was_broken_off_are_not_read(
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     raw = BRONZE_EVENTS.column_names.index("raw")
     assert sorted(row[raw].encode() for row in read_table(lake, BRONZE_EVENTS)) == sorted(records[5:])
-
-
-def test_a_record_dated_in_seconds_counts_as_received_with_its_batch(
-    kafka: Kafka, topic: str, job: StartJob, lake: Lake
-) -> None:
-    event = {"event_type": "click", "event_id": "k1", "user_id": "u1", "impression_id": "i1"}
-    time = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    producer = Producer({"bootstrap.servers": kafka.address})
-    record = json.dumps({**event, "event_time": time.isoformat()})
-    producer.produce(topic, record, timestamp=int(time.timestamp()))  # Kafka wants milliseconds
-    assert producer.flush(60) == 0
-    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    verdict = BRONZE_EVENTS.column_names.index("verdict")
-    assert [row[verdict] for row in read_table(lake, BRONZE_EVENTS)] == ["ok"]
 
 
 def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import os
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from spark_jobs.config.settings import load_settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
@@ -19,6 +22,7 @@ from tests.stack.flow import send, wait_for_rows
 from tests.stack.kafka import Kafka
 from tests.stack.registry import Registry
 from tests.support.avro_schemas import encoded
+from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table
 
 pytestmark = pytest.mark.stack
@@ -150,3 +154,60 @@ def test_topics_by_a_pattern_also_those_that_come_later(
     assert {row["verdict"] for row in rows} == {"ok"}
     looked = ids_of_topics(load_settings(config, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address}).kafka_of_sources)
     assert looked.keys() == {f"{topic}-{one}.e" for one in "abcd"}
+
+
+_IN_HEADERS = """
+[source.clicks]
+topics = "{topic}"
+when = "$meta.headers.ce_type = 'click'"
+event_type = "'click'"
+[source.clicks.map]
+event_id = "$meta.headers.ce_id"
+event_time = "coalesce($meta.headers.ce_time, $.at)"
+user_id = "$meta.key"
+impression_id = "concat_ws('/', $meta.topic, $meta.partition, $meta.offset)"
+"""
+
+
+def test_headers_and_keys_are_read_and_a_record_dated_in_seconds_counts_as_received_with_its_batch(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
+) -> None:
+    config = tmp_path / "adloom.toml"
+    config.write_text(_IN_HEADERS.format(topic=topic), encoding="utf-8")
+    producer = Producer({"bootstrap.servers": kafka.address})
+    sent, value = {"topic": topic, "partition": 0}, json.dumps({"imp": "i", "at": "2026-03-01T12:00:00Z"})
+    of_type = ("ce_type", "click")
+    in_headers = [of_type, ("ce_id", "e1"), ("ce_time", "2026-03-01T11:59:59.123456789Z")]
+    producer.produce(**sent, value=value, key="u", headers=in_headers, timestamp=_TIME)
+    # Kafka wants milliseconds. The event is no later than the record, as far as anyone knows.
+    producer.produce(**sent, value=value, key=b"\xe9", headers=[of_type, ("ce_id", "e2")], timestamp=_TIME // 1000)
+    producer.produce(**sent, value=value, headers=[("ce_id", "e3")])
+    assert producer.flush(60) == 0
+    settings = ("--config", str(config))
+    assert job("deduplicate", *settings, ADLOOM_KAFKA__TOPICS=None, ADLOOM_JOB__TRIGGER="available_now").wait() == 0
+    found = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = sorted(found, key=lambda row: str(row["source"]))
+    names = ("verdict", "event_id", "user_id", "impression_id")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("ok", "e1", "u", f"{topic}/0/0"),
+        ("ok", "e2", "\xe9", f"{topic}/0/1"),
+        ("no_source", None, None, None),
+    ]
+    assert [row["event_time"] and f"{row['event_time']:%H:%M:%S.%f}" for row in rows] == [
+        "11:59:59.123456",
+        "12:00:00.000000",
+        None,
+    ]
+    assert [row["received_meta"] is None for row in rows] == [True, True, False]
+    assert json.loads(rows[2]["received_meta"])["headers"] == {"ce_id": "e3"}
+    environment = {**os.environ, "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address}
+    checked = subprocess.run(
+        [*ADLOOM, "check-events", topic, "--json", *settings],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    verdicts = {one["verdict"]: one["records"] for one in json.loads(checked.stdout)["verdicts"]}
+    assert verdicts == {"ok": 2, "no_source": 1}

@@ -38,7 +38,10 @@ _STATUSES = {
     JoinType.RIGHT_OUTER: ("clicked", "orphan_click"),
     JoinType.INNER: ("clicked",),
 }
-_NOT_COMPARED = {"source", "ingest_time", "session_id", "source_name", "reason", "received_time", "requeued_from"}
+_NOT_COMPARED = {
+    *("source", "ingest_time", "session_id", "source_name"),
+    *("reason", "received_time", "received_meta", "requeued_from"),
+}
 _SHOWN = 10
 
 _SILVER = """

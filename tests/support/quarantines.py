@@ -32,14 +32,18 @@ class Record:
     place: str
     received: datetime
     origin: str | None = None
+    meta: str | None = None
 
 
 def put(
     spark: SparkSession, lake: Lake, batch: int, time: datetime, records: Sequence[Record], settings: Settings
 ) -> None:
     """Judges ``records`` by ``settings`` and appends them to bronze, as the batch ``batch`` of ``time``."""
-    values = [(bytearray(one.raw), one.place, one.origin, time, one.received) for one in records]
-    names = "bytes BINARY, source STRING, origin STRING, ingest_time TIMESTAMP, received_time TIMESTAMP"
+    values = [(bytearray(one.raw), one.place, one.origin, time, one.received, one.meta) for one in records]
+    names = (
+        "bytes BINARY, source STRING, origin STRING, ingest_time TIMESTAMP, received_time TIMESTAMP, "
+        "received_meta STRING"
+    )
     frame = spark.createDataFrame(values, names).coalesce(1).withColumn("raw", F.col("bytes").cast("string"))
     append_rows(judge(frame.drop("bytes"), settings), lake, BRONZE_EVENTS, CommitNote(writer="test", batch=batch))
 

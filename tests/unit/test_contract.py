@@ -243,7 +243,7 @@ def test_personal_data_is_classified_as_such_and_is_in_no_table_of_gold() -> Non
         if field.get("classification") == "personal"
     }
     devices = {(where, name) for where in ("source_adloom", "bronze", "silver") for name in ("ip", "user_agent")}
-    assert found == {*devices, ("bronze", "raw")}
+    assert found == {*devices, ("bronze", "raw"), ("bronze", "received_meta")}
 
 
 def test_every_expectation_is_a_quality_check_of_its_table() -> None:

@@ -17,7 +17,7 @@ _NOW = datetime(2026, 8, 1, tzinfo=UTC)
 def _events(settings: Settings, records: Iterable[bytes | Decoded]) -> list[dict[str, Any]]:
     judge, events = Judge(settings), []
     for line in records:
-        found = judge.judge_decoded(line, _NOW) if isinstance(line, Decoded) else judge.judge(line, _NOW)
+        found = judge.judge(line, _NOW)
         assert found, line
         for judged in found:
             assert judged.verdict == "ok", judged

@@ -26,14 +26,14 @@ def _judged(shape: Path) -> list[Judgement]:
     judge, (file,) = Judge(settings), shape.glob("sample.*")
     if any(source.topics for source in settings.source.values()):
         (topic,) = settings.topics
-        return judge.judge_decoded(decoders(settings, None)[topic].decode(file.read_bytes().rstrip()), _NOW, topic)
+        return judge.judge(decoders(settings, None)[topic].decode(file.read_bytes().rstrip()), _NOW, topic)
     sets = file_sets(settings, Folder.of(shape))
     of = next(one for one in sets if one.has(str(file)))
     return [
         judged
         for row in of.reader.rows(file)
         for judged in (
-            judge.judge_decoded(Decoded(row.text, row.verdict, row.reason), _NOW, of.origin)
+            judge.judge(Decoded(row.text, row.verdict, row.reason), _NOW, of.origin)
             if row.text or row.verdict
             else judge.judge(row.raw, _NOW, of.origin)
         )

@@ -65,6 +65,15 @@ class Judgement:
     place: str = ""
 
 
+@dataclass(frozen=True)
+class _Arrival:
+    """How a record came: when, from which topic or files (None: any source may mean it), and with what besides it."""
+
+    received: datetime
+    origin: str | None
+    meta: str
+
+
 class _BrokenError(Exception):
     """Raised with the verdict of the first rule that a record breaks."""
 
@@ -92,39 +101,38 @@ class Judge:
         self._lists = tuple(dict.fromkeys(one.each for one in self._mappings.values() if one.each))
         self._limits, self._nobody = settings.ingest, Nobody(settings.ingest.nobody)
 
-    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> list[Judgement]:
+    def judge(
+        self, record: "bytes | Decoded", received: datetime, origin: str | None = None, meta: str = "{}"
+    ) -> list[Judgement]:
         """The verdicts on ``record``: one, or one for each event that it holds; none if it is blank.
 
         Args:
-            record: its bytes, which are JSON.
+            record: its bytes, which are JSON; or what was decoded from it.
             received: when; with its zone.
             origin: its topic or folder; None: any source may mean it.
+            meta: its metadata (:mod:`spark_jobs.ingest.in_python.meta`).
         """
+        came = _Arrival(received, origin, meta)
         try:
-            return self._judged(record, received, origin)
+            return self._judged(record, came) if isinstance(record, bytes) else self._judged_decoded(record, came)
         except _BrokenError as broken:
-            return [self._of_source(broken.judged, origin)]
+            return [self._of_source(broken.judged, came)]
 
-    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> list[Judgement]:
-        """The same for a record that is not JSON, once it is decoded; none if it is empty."""
+    def _judged_decoded(self, record: "Decoded", came: _Arrival) -> list[Judgement]:
         if record.verdict:
-            return [self._of_source(Judgement(record.verdict, reason=record.reason or ""), origin)]
-        if record.text is None:
-            return []
-        try:
-            return self._judged_text(record.text, received, origin)
-        except _BrokenError as broken:
-            return [self._of_source(broken.judged, origin)]
+            raise _BrokenError(record.verdict, record.reason or "")
+        return [] if record.text is None else self._judged_text(record.text, came)
 
     def _of_source(
-        self, judged: Judgement, origin: str | None, each: ListPath | None = None, outer: Record | None = None
+        self, judged: Judgement, came: _Arrival, each: ListPath | None = None, outer: Record | None = None
     ) -> Judgement:
         """``judged`` with its source; that of a record which cannot be read is the first that means an empty one."""
         if judged.source is not None or judged.verdict == events.NO_SOURCE:
             return judged
-        return replace(judged, source=next(self._that_mean(Record("{}", outer), each, origin), None))
+        empty = Record("{}", outer, meta=came.meta)
+        return replace(judged, source=next(self._that_mean(empty, each, came.origin), None))
 
-    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> list[Judgement]:
+    def _judged(self, raw: bytes, came: _Arrival) -> list[Judgement]:
         text = raw.decode("utf-8", errors="replace")
         if not (text.startswith("{") and text.endswith("}")):
             text = text.strip(_BLANK)
@@ -135,16 +143,16 @@ class Judge:
             raise _BrokenError(events.RECORD_TOO_LARGE, "" if is_utf8(raw) else events.NOT_UTF8_EITHER)
         if not is_utf8(raw):
             raise _BrokenError(events.INVALID_UTF8)
-        return self._judged_text(text, received, origin)
+        return self._judged_text(text, came)
 
-    def _judged_text(self, text: str, received: datetime, origin: str | None) -> list[Judgement]:
+    def _judged_text(self, text: str, came: _Arrival) -> list[Judgement]:
         if has_lone_surrogate(text):
             raise _BrokenError(events.INVALID_UTF8)
-        record = Record(text)
+        record = Record(text, meta=came.meta)
         return [
             replace(judged, place=f"{place}{judged.place}")
-            for place, one, each in self._apart(record, origin)
-            for judged in self._taken(one, each, received, origin)
+            for place, one, each in self._apart(record, came.origin)
+            for judged in self._taken(one, each, came)
         ]
 
     def _apart(self, record: Record, origin: str | None) -> Iterator[tuple[str, Record, ListPath | None]]:
@@ -157,24 +165,22 @@ class Judge:
                 return
         yield "", record, None
 
-    def _taken(
-        self, record: Record, each: ListPath | None, received: datetime, origin: str | None
-    ) -> Iterator[Judgement]:
+    def _taken(self, record: Record, each: ListPath | None, came: _Arrival) -> Iterator[Judgement]:
         """The verdicts on a record, or element of the list ``each``: of its source, and of those that take it, too."""
         try:
-            root = self._root(record, origin)
+            root = self._root(record, came.origin)
         except _BrokenError as broken:
-            yield self._of_source(broken.judged, origin, each, record.outer)
+            yield self._of_source(broken.judged, came, each, record.outer)
             return
-        name = next(self._that_mean(record, each, origin), None)
+        name = next(self._that_mean(record, each, came.origin), None)
         if name is None:
             is_whole = each in (None, _NO_LIST) and self._lists
             yield Judgement(events.NO_SOURCE, reason=no_list_reason(self._lists) if is_whole else "")
             return
-        yield self._by(name, record, root, received)
+        yield self._by(name, record, root, came.received)
         for other in self._all[name].also:
             if other in self._sources and self._is_meant(other, record, each):
-                yield replace(self._by(other, record, root, received), place=f"+{other}")
+                yield replace(self._by(other, record, root, came.received), place=f"+{other}")
 
     def _root(self, record: Record, origin: str | None) -> Mapping[str, Any]:
         try:
@@ -306,6 +312,6 @@ def _own(name: str, value: Any) -> Given:
 
 
 def _check_keys(mapping: SourceMapping, root: Mapping[str, Any]) -> None:
-    known = {path.steps[0] for path in mapping.paths if path.steps}
+    known = {path.steps[0] for path in mapping.paths if path.steps and not path.root}
     if other := [key for key in root if key not in known]:
         raise RuleBrokenError(events.UNKNOWN_FIELD, f"the mapping does not read {', '.join(other)}")

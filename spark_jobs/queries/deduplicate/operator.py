@@ -23,7 +23,7 @@ from spark_jobs.config.durations import milliseconds
 from spark_jobs.config.sections import DeduplicateSettings
 from spark_jobs.contract.events import KEY, OK
 
-_OF_RECORDS = ("raw", "source", "verdict", "source_name", "reason", "received_time", "requeued_from")
+_OF_RECORDS = ("raw", "source", "verdict", "source_name", "reason", "received_time", "requeued_from", "received_meta")
 """The columns of bronze about the record of an event."""
 
 
