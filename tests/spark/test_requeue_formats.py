@@ -24,7 +24,7 @@ _THEN = datetime(2026, 3, 1, 13, tzinfo=UTC)
 _SECONDS = int((_THEN - timedelta(hours=1)).timestamp())
 _COLUMNS = (
     "raw STRING, source STRING, ingest_time TIMESTAMP, verdict STRING, source_name STRING, reason STRING, "
-    "received_time TIMESTAMP"
+    "received_time TIMESTAMP, received_meta STRING"
 )
 
 
@@ -37,7 +37,7 @@ def _judged(
     spark: SparkSession, settings: Settings, rows: list[tuple[str, str, str]]
 ) -> dict[str, tuple[str, Any, Any]]:
     """By place of each row (raw, place, verdict): the verdict now, the source, and the id."""
-    records = [(raw, place, _THEN, verdict, None, "as it was", _THEN) for raw, place, verdict in rows]
+    records = [(raw, place, _THEN, verdict, None, "as it was", _THEN, None) for raw, place, verdict in rows]
     quarantined = spark.createDataFrame(records, _COLUMNS).coalesce(1)
     received = as_received(quarantined, F.lit(datetime.now(UTC)), decoders(settings, None), places_of_files(settings))
     found = judge(received, settings).collect()
