@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS: Final = 4096
 _BATCH_CHARACTERS: Final = 16 * 1024 * 1024
-_BLOCK_BYTES: Final = 32 * 1024 * 1024
-"""Files of lines are divided, so that several tasks read a large one."""
+_LEAST_BLOCK, _LARGEST_BLOCK = 4 * 1024 * 1024, 32 * 1024 * 1024
+"""Bytes. Files of lines are divided, so that all tasks read a large one; each block opens its file."""
 _FOUND: Final = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 _READ: Final = (
     f"raw STRING, {TEXT} STRING, source STRING, origin STRING, {VERDICT} STRING, {REASON} STRING, batch_time TIMESTAMP"
@@ -69,23 +69,33 @@ def read_files(spark: SparkSession, sets: Sequence[FileSet], settings: Settings)
         # Without the column of their content Spark does not open the files.
         .select("path", "length", batch_time().alias("batch_time"))
     )
-    starts = F.sequence(F.lit(0), F.greatest(F.col("length") - 1, F.lit(0)), F.lit(_BLOCK_BYTES))
-    blocks = files.select("path", "batch_time", F.explode_outer(starts).alias("start"))
+    tasks = spark.sparkContext.defaultParallelism
     # Spark puts all blocks of a file into one task.
-    blocks = blocks.repartition(spark.sparkContext.defaultParallelism)
+    blocks = in_blocks(files, tasks).repartition(tasks)
     most, s3 = settings.ingest.max_record_bytes, settings.s3
 
     def read(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         from spark_jobs.formats.json_files import Block  # noqa: PLC0415 in the worker
 
         for batch in batches:
-            columns = batch.column("path").to_pylist(), batch.column("start").to_pylist(), batch.column("batch_time")
-            for path, start, time in zip(*columns, strict=True):
-                yield from _batches(_location(path), Block(start, start + _BLOCK_BYTES), time, sets, most, s3)
+            columns = (batch.column(name).to_pylist() for name in ("path", "start", "size"))
+            for path, start, size, time in zip(*columns, batch.column("batch_time"), strict=True):
+                yield from _batches(_location(path), Block(start, start + size), time, sets, most, s3)
 
     rows = blocks.mapInArrow(read, _READ)
     times = {"ingest_time": F.col("batch_time"), "received_time": F.col("batch_time")}
     return rows.withColumns(times).drop("batch_time")
+
+
+def in_blocks(files: DataFrame, tasks: int) -> DataFrame:
+    """A row with the first byte, ``start``, and ``size`` of each block of ``files``, which have a ``length``.
+
+    A file is divided among all ``tasks``.
+    """
+    share = F.ceil(F.col("length") / tasks)
+    size = F.least(F.greatest(share, F.lit(_LEAST_BLOCK)), F.lit(_LARGEST_BLOCK)).cast("bigint")
+    starts = F.sequence(F.lit(0), F.greatest(F.col("length") - 1, F.lit(0)), size)
+    return files.withColumn("size", size).withColumn("start", F.explode_outer(starts)).drop("length")
 
 
 def _one_of(folders: Iterable[Folder]) -> str:

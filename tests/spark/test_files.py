@@ -26,7 +26,7 @@ from spark_jobs.errors import SourceError
 from spark_jobs.formats.files import FileReader
 from spark_jobs.formats.sources import FileSet
 from spark_jobs.ingest.arriving import arriving_files, places_of_files
-from spark_jobs.ingest.files import read_files
+from spark_jobs.ingest.files import in_blocks, read_files
 from spark_jobs.ingest.input_files import files_of
 from spark_jobs.ingest.judge import judge
 
@@ -263,7 +263,8 @@ def _write_any(place: Path, kind: str, rows: list[dict[str, Any]]) -> None:
 def test_a_large_file_is_read_by_several_tasks_and_each_line_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.ingest.files._BLOCK_BYTES", 700)
+    for name in ("_LEAST_BLOCK", "_LARGEST_BLOCK"):
+        monkeypatch.setattr(f"spark_jobs.ingest.files.{name}", 700)
     (tmp_path / "in").mkdir()
     lines = [json.dumps(row) for row in _rows(*(f"{number:03}" for number in range(300)))]
     (tmp_path / "in/a.jsonl").write_text("\n".join(lines))
@@ -277,3 +278,17 @@ def test_a_large_file_is_read_by_several_tasks_and_each_line_once(
     of_lines = sorted(row["source"].rpartition("=")[2] for row in rows if "a.jsonl" in row["source"])
     ends = list(accumulate(len(line) + 1 for line in lines))
     assert of_lines == sorted(f"{begin}-{min(end, ends[-1] - 1)}" for begin, end in pairwise([0, *ends]))
+
+
+def test_each_file_is_divided_among_all_tasks_unless_it_is_small(spark: SparkSession) -> None:
+    mib = 1024 * 1024
+    lengths = {"none": 0, "small": 4 * mib, "middle": 9 * mib + 1, "large": 1000 * mib}
+    files = spark.createDataFrame(list(lengths.items()), "path STRING, length BIGINT")
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in in_blocks(files, 2).collect():
+        found.setdefault(row.path, []).append((row.start, row.size))
+    assert found["none"] == [(0, 4 * mib)]
+    assert found["small"] == [(0, 4 * mib)]
+    half = (9 * mib + 2) // 2
+    assert sorted(found["middle"]) == [(0, half), (half, half)]
+    assert sorted(found["large"]) == [(start, 32 * mib) for start in range(0, 1000 * mib, 32 * mib)]
