@@ -177,7 +177,8 @@ def test_any_bytes_end_in_records_of_which_none_is_lost(
 ) -> None:
     file, text = tmp_path_factory.getbasetemp() / "any", b"".join(content)
     rows = _rows(file, text)
-    if text[:2] in (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff") or any(row.verdict for row in rows):
+    other_texts = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"BZh", b"\x28\xb5\x2f\xfd")
+    if text.startswith(other_texts) or any(row.verdict for row in rows):
         return
     place = 0
     for row in rows:
