@@ -12,7 +12,7 @@ from typing import Final
 IN_RECORD: Final = r"(\[[0-9]+\])*(\+[a-z][a-z0-9_]*)?$"
 FURTHER: Final = r"(\[[1-9][0-9]*\](\[[0-9]+\])*|\+[a-z][a-z0-9_]*)$"
 """Of an event that is not the first one of its record."""
-IN_FILE: Final = r"#[a-z]+=[0-9a-z-]*$"
+IN_FILE: Final = r"#[a-z]+=[0-9a-z-]*\z"
 """The place within a file; a name of a file may hold the character, too."""
 IN_TOPIC: Final = r"^([a-zA-Z0-9._-]+)/([0-9]+)/([0-9]+)$"
 """A topic, partition and offset. Topics have no slash and no colon in their names, and addresses of files have."""

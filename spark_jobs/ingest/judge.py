@@ -17,7 +17,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import decode, parse
 from spark_jobs.ingest.elements import IS_FURTHER
 from spark_jobs.ingest.fields import Field, Given, Reason, as_text, quoted
-from spark_jobs.ingest.meta import of_place
+from spark_jobs.ingest.meta import of_records
 from spark_jobs.ingest.records import Records
 
 _EPOCH = "1970-01-01 00:00:00"
@@ -46,9 +46,6 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
         Fields that belong to another event type are null, and so is a user that ``ingest.nobody`` names.
     """
     how = Records(settings)
-    # Only that of Kafka is more than where a record was found.
-    known = [F.col(RECEIVED_META)] if RECEIVED_META in records.columns else []
-    records = records.withColumn(RECEIVED_META, F.coalesce(*known, of_place(F.col("source"))))
     left_out = _LeftOut(how)
     rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest, left_out)]
     judged = _with_given(how.read(parse.drop_blank(records)).withColumn("verdict", _first_broken(rules)), rules)
@@ -63,7 +60,7 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
     kept = {name: left_out.without(name, field.value) for name, field in how.kept.items()}
     fields = {name: replace(field, value=left_out.without(name, field.value)) for name, field in how.fields.items()}
     reason = left_out.reason(_reason(rules))
-    columns = {"raw": raw, "reason": reason, **_of_quarantine(records), **_values(fields, settings), **kept}
+    columns = {"raw": raw, "reason": reason, **_of_quarantine(judged), **_values(fields, settings), **kept}
     return judged.withColumns(columns).select(*BRONZE_EVENTS.column_names, *kept, *carried)
 
 
@@ -97,13 +94,13 @@ class _LeftOut:
         return F.when(F.col("verdict") != events.OK, reason).when(found != "", F.concat(F.lit(events.LEFT_OUT), found))
 
 
-def _of_quarantine(records: DataFrame) -> dict[str, Column]:
+def _of_quarantine(judged: DataFrame) -> dict[str, Column]:
     never = F.lit(None).cast("timestamp")
     return {
         # Costs nothing in the rows that are ok, and only the others are judged again.
         "received_time": F.when(F.col("verdict") != events.OK, F.col("received_time")),
-        RECEIVED_META: F.when(F.col("verdict") != events.OK, F.col(RECEIVED_META)),
-        "requeued_from": F.col("requeued_from") if "requeued_from" in records.columns else never,
+        RECEIVED_META: F.when(F.col("verdict") != events.OK, of_records(judged)),
+        "requeued_from": F.col("requeued_from") if "requeued_from" in judged.columns else never,
     }
 
 

@@ -11,6 +11,7 @@ from spark_jobs.contract.record_places import META, RECEIVED_META
 from spark_jobs.ingest import parse
 from spark_jobs.ingest.elements import LIST
 from spark_jobs.ingest.fields import SOURCE_NAME, Field, Given, Reason, as_text
+from spark_jobs.ingest.meta import of_records
 from spark_jobs.mapping import Expression, Path, RecordSchema, failure_sql, to_sql
 from spark_jobs.mapping.paths import ListPath
 from spark_jobs.mapping.schema import RECORD, VARIANT, OtherRecord
@@ -59,7 +60,8 @@ class Mapped:
         for name, sql in self._schema.columns_sql(parse.TO_PARSE):
             records = records.withColumn(name, F.expr(sql))
         if META in self._schema.others:
-            records = _with_others(records, {RECEIVED_META: self._schema.others[META]})
+            known = records.withColumn(RECEIVED_META, of_records(records))
+            records = _with_others(known, {RECEIVED_META: self._schema.others[META]})
         lets = {root: text for one in self._mappings.values() for root, text in one.lets.items()}
         read = [(text, self._schema.others[root]) for root, text in lets.items() if root in self._schema.others]
         return self._with_lets(records, read) if read else records

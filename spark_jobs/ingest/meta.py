@@ -7,20 +7,21 @@
     {"file": "s3a://logs/dt=2026-03-01/a.jsonl"}
 
 Keys and headers are bytes: those that are not UTF-8 are read as ISO-8859-1, as ``raw`` is. Of headers of one name the
-last counts. The text is put together only for records whose mapping reads it, and for those that do not fit: these keep
-it in bronze, so that a later mapping may read it.
+last counts. Where nothing but the place is known, the text is put together where it is read: by a mapping, and for
+records that do not fit, which keep it in bronze, so that a later mapping may read it.
 """
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.record_places import IN_FILE, IN_RECORD, IN_TOPIC
+from spark_jobs.contract.record_places import IN_FILE, IN_RECORD, IN_TOPIC, RECEIVED_META
 from spark_jobs.ingest.in_python.meta import EARLIEST_TIME, LATEST_TIME
 
 
-def of_place(source: Column) -> Column:
-    """The metadata that the ``source`` of a record holds: its file, or its topic, partition and offset."""
-    return F.to_json(F.struct(*_of_place(source)))
+def of_records(records: DataFrame) -> Column:
+    """The metadata of ``records``: what their source gave, or else what their place says."""
+    of_place = F.to_json(F.struct(*_of_place(F.col("source"))))
+    return F.coalesce(RECEIVED_META, of_place) if RECEIVED_META in records.columns else of_place
 
 
 def of_kafka(source: Column, key: Column, headers: Column, time: Column) -> Column:

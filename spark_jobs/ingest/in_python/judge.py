@@ -67,7 +67,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class _Arrival:
-    """How a record came: when, from which topic or files (None: any source may mean it), and with what besides it."""
+    """How a record came: when, from which topic or files (None: any source may mean it), and with which metadata."""
 
     received: datetime
     origin: str | None

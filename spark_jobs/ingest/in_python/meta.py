@@ -25,10 +25,7 @@ def of_message(message: "Message") -> str:
 
 
 def of_kafka(
-    place: tuple[str, int, int],
-    key: bytes | None,
-    headers: Sequence[tuple[str, bytes | None]],
-    timestamp: int,
+    place: tuple[str, int, int], key: bytes | None, headers: Sequence[tuple[str, bytes | None]], timestamp: int
 ) -> str:
     """The metadata of a record of Kafka.
 

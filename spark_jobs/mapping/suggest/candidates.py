@@ -181,7 +181,7 @@ def _several_sources(
         is_rest = kind == ACTIVITY
         event_type = DraftField(f"'{kind}'", types.why, types.checks if is_rest else ())
         fields, users = chosen.fields[kind], len(chosen.users[kind])
-        one = _source(f"{name}_{_SUFFIXES[kind]}", event_type, fields, users, group.rows, tuple(_missing(kind, fields)))
+        one = _source_of(kind, name, event_type, fields, users, group.rows)
         found.append(one if is_rest else replace(one, when=types.when(kind)))
     return tuple(found)
 
@@ -200,18 +200,22 @@ def _joined(
     fields, users = chosen.fields[kind], chosen.users[kind]
     said = "; ".join(f"{one.column.expression} {described(one.column, whole)}" for one in outcomes)
     event_type = DraftField(f"'{kind}'", said, (f"is each row of the type {kind}?",))
-    first = _source(
-        f"{name}_{_SUFFIXES[kind]}", event_type, fields, len(users), whole.rows, tuple(_missing(kind, fields))
-    )
+    first = _source_of(kind, name, event_type, fields, len(users), whole.rows)
     found = []
     for one in outcomes:
         group = whole.within(one.rows, _CALLED[one.kind])
         own = outcome_fields(one, group, fields, readings)
-        event_type = DraftField(f"'{one.kind}'", f"{len(one.rows):,} of {whole.rows:,} records")
-        checks = tuple(_missing(one.kind, own))
-        source = _source(f"{name}_{_SUFFIXES[one.kind]}", event_type, own, len(users & one.rows), group.rows, checks)
+        event_type = DraftField(f"'{one.kind}'", f"{group.rows:,} of {whole.rows:,} records")
+        source = _source_of(one.kind, name, event_type, own, len(users & group.records.keys()), group.rows)
         found.append(replace(source, when=one.when))
     return (replace(first, also=tuple(one.name for one in found)), *found)
+
+
+def _source_of(
+    kind: str, name: str, event_type: DraftField, fields: Mapping[str, DraftField], users: int, rows: int
+) -> SourceDraft:
+    """The source of the events of one type."""
+    return _source(f"{name}_{_SUFFIXES[kind]}", event_type, fields, users, rows, tuple(_missing(kind, fields)))
 
 
 def _source(

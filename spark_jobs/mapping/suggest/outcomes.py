@@ -53,10 +53,10 @@ def find_outcomes(profile: Profile) -> list[Outcome]:
     """For a click and for a conversion, the column that says whether a record also was one, if one does."""
     found = []
     for kind, known in _NAMES.items():
-        columns = [(name_score(one.keys, known), one) for one in profile.scalars if _yes_of(one, profile.rows)]
-        score, column = max(columns, key=lambda pair: pair[0], default=(0.0, None))
-        if column and score >= GOOD_NAME:
-            found.append(Outcome(kind, column, _yes_of(column, profile.rows)))
+        flags = [Outcome(kind, one, yes) for one in profile.scalars if (yes := _yes_of(one, profile.rows))]
+        best = max(flags, key=lambda one: name_score(one.column.keys, known), default=None)
+        if best and name_score(best.column.keys, known) >= GOOD_NAME:
+            found.append(best)
     return found
 
 
