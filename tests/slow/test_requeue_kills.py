@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
@@ -24,9 +24,9 @@ from spark_jobs.places import REQUEUE, REQUEUED, lock_key
 from tests.support.crashing import MOMENTS
 from tests.support.drivers import ADLOOM, CRASHING, Driver
 from tests.support.foreign import SOURCE, write_foreign
-from tests.support.lakes import read_ledger, read_table
+from tests.support.lakes import read_ledger, read_table, rows_by_name
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
-from tests.support.quarantines import WRONG_TYPES, bronze_rows
+from tests.support.quarantines import WRONG_TYPES
 from tests.support.source_files import read_files
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_requeue_killed_at_any_moment_and_run_again_requeues_each_record_once(
         lake = _copy(folder, tmp_path / f"lake-{number}")
         requeue = _start(folder, lake.path, "requeue")
         _kill_at_work(requeue, lake, moments.uniform(0, work_s))
-        added = [row for row in bronze_rows(lake) if row["requeued_from"]]
+        added = [row for row in rows_by_name(lake, BRONZE_EVENTS) if row["requeued_from"]]
         outcomes["all" if added else "begun" if lake.files.read(REQUEUED) else "none"] += 1
         _start(folder, lake.path, "requeue").finish()
         _assert_requeued_once(lake, expected)
@@ -138,7 +138,7 @@ def _kill_at_work(driver: Driver, lake: Lake, after_s: float) -> None:
 
 def _assert_requeued_once(lake: Lake, expected: Expected) -> None:
     """Each click of the source is in bronze once as received, and once requeued."""
-    rows = bronze_rows(lake)
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     received = Counter(row["raw"] for row in rows if row["verdict"] != "ok")
     assert received == Counter(row["raw"] for row in rows if row["requeued_from"])
     assert received.total() == sum(row[2] == "click" for row in expected.bronze)

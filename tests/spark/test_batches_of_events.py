@@ -20,7 +20,7 @@ from spark_jobs.ledger.update import balance
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.equality import good_day
 from tests.support.foreign import SOURCE, first_numbers, foreign, settings_for
-from tests.support.lakes import read_ledger, read_table
+from tests.support.lakes import read_ledger, read_table, rows_by_name
 from tests.support.lateness import PATIENT
 from tests.support.oracle import Expected, assert_same_rows
 from tests.support.runs import run_in
@@ -69,17 +69,13 @@ def _assert_gold(lake: Lake, expected: Expected) -> None:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
 
 
-def _bronze(lake: Lake) -> list[dict[str, Any]]:
-    return [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
-
-
 @pytest.mark.slow
 def test_gold_equals_that_of_the_events_one_by_one(spark: SparkSession, day: Day, tmp_path: Path) -> None:
     expected, source, events, records = day
     lake = open_lake(str(tmp_path / "lake"))
     run_in(spark, _EACH, lake, source, measure=True)
     _assert_gold(lake, expected)
-    ledger, rows = read_ledger(lake), _bronze(lake)
+    ledger, rows = read_ledger(lake), rows_by_name(lake, BRONZE_EVENTS)
     assert (ledger.received, ledger.records) == (events + 5, records + 3)
     assert ledger.quarantined == Counter(row["verdict"] for row in rows if row["verdict"] != "ok") == _VERDICTS
     assert sum(row["raw"] is not None for row in rows) == records + 3 + 2, "once a record, and in quarantine"

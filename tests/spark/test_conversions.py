@@ -12,7 +12,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, U
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.sessionize.rebuild import open_sessions
 from spark_jobs.queries.state_functions.known_states import users_there
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.lateness import PATIENT
 from tests.support.runs import run_in
 from tests.support.source_files import write_files
@@ -71,7 +71,7 @@ def test_what_is_no_conversion_is_refused_with_the_value_that_is_wrong(spark: Sp
     records = [json.dumps(good | {"event_id": name} | change).encode() for name, change in changes.items()]
     lake = open_lake(str(tmp_path / "lake"))
     run_in(spark, _SETTINGS, lake, write_files(tmp_path / "source", [records]))
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     assert {row["event_id"]: (row["verdict"], row["reason"]) for row in rows} == {
         "good": ("ok", None),
         "text": ("invalid_value_micros", '$.value_micros is "5"'),

@@ -52,7 +52,7 @@ from tests.support.credited import (
     in_order_of_arrival,
     mark,
 )
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.queried import rows_of
 from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
@@ -129,7 +129,7 @@ def remarked(spark: SparkSession, days: _Days, tmp_path_factory: pytest.TempPath
         plan = credit(OpenLake.of(lake, _SETTINGS, spark))
         assert plan
         assert not has_work(lake, _SETTINGS)
-        every = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(lake, RESTATEMENTS)]
+        every = rows_by_name(lake, RESTATEMENTS)
         told = [row for row in every if row["decided_at"].replace(tzinfo=UTC) == plan.decided_at]
         rows = {table: credit_rows(lake, table) for table in CREDIT_TABLES}
         versions = [lake.newest_commit(table.path) for table in GROSS_CREDIT_TABLES]
@@ -220,7 +220,7 @@ def test_every_conversion_shares_its_value_exactly(days: _Days) -> None:
 
 
 def test_what_was_written_and_what_was_told_give_what_is_there(days: _Days) -> None:
-    told = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(days.lake, RESTATEMENTS)]
+    told = rows_by_name(days.lake, RESTATEMENTS)
     for table in CREDIT_TABLES:
         own = [row for row in told if row["table_name"] == table.name]
         changes = Counter(row["change"] for row in own)

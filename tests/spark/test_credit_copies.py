@@ -30,7 +30,7 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.golden.runs import STANDARD
 from tests.support.credited import copy_lake, mark
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
@@ -103,7 +103,7 @@ def copies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Co
 
 def _values(lake: Lake, table: Table) -> _Values:
     """By conversion and time what it is worth; by the linear model if ``table`` has credits."""
-    rows = [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
+    rows = rows_by_name(lake, table)
     value = "value_micros" if "value_micros" in table.column_names else "credit_micros"
     sums: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -122,14 +122,14 @@ def test_a_late_copy_with_another_date_replaces_the_credit_of_the_first(table: T
 def test_a_refund_follows_the_conversion_that_is_left(table: Table, copies: _Copies) -> None:
     found = {}
     for lake in (copies.first, copies.then):
-        rows = [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
+        rows = rows_by_name(lake, table)
         found[lake] = {row["impression_id"] for row in rows if row["conversion_id"] == "copies/back"}
     seen = {None} if table is NET_CREDITS else {"copies/i1"}
     assert found == {copies.first: seen, copies.then: {None}}, "nothing was seen before 20:00"
 
 
 def test_what_a_late_copy_changes_is_told(copies: _Copies) -> None:
-    rows = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(copies.then, RESTATEMENTS)]
+    rows = rows_by_name(copies.then, RESTATEMENTS)
     told = Counter(
         (row["event_id"].partition("/")[2], row["change"]) for row in rows if row["table_name"] == PATHS.name
     )

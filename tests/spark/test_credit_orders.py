@@ -17,7 +17,7 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.golden.runs import STANDARD
 from tests.support.credited import Facts, Key, credit_rows, draw, due_rows, facts_of, mark
-from tests.support.lakes import read_table
+from tests.support.lakes import rows_by_name
 from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
@@ -107,7 +107,7 @@ def test_in_the_end_no_order_shows_that_a_part_was_late(table: Table, orders: _O
 
 
 def test_late_orders_change_what_is_left_out_for_every_reason(orders: _Orders) -> None:
-    told = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(orders.lake, RESTATEMENTS)]
+    told = rows_by_name(orders.lake, RESTATEMENTS)
     changed = Counter(
         reason
         for row in told

@@ -13,7 +13,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.open import open_lake
 from tests.support.foreign import SOURCE, settings_for, write_foreign
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.lateness import PATIENT
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -57,12 +57,12 @@ def test_what_is_no_device_is_refused_with_the_value_that_is_wrong(spark: SparkS
     records = [json.dumps(good | {"event_id": name} | change).encode() for name, change in changes.items()]
     lake = open_lake(str(tmp_path / "lake"))
     run_in(spark, _SETTINGS, lake, write_files(tmp_path / "source", [records]))
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     assert {row["event_id"]: (row["verdict"], row["reason"]) for row in rows if row["verdict"] != "ok"} == {
         "object": ("invalid_ip", '$.ip is "{"v4":"192.0.2.7"}"'),
         "fraction": ("invalid_ip", '$.ip is "192.5"'),
     }
-    silver = [dict(zip(SILVER_EVENTS.column_names, row, strict=True)) for row in read_table(lake, SILVER_EVENTS)]
+    silver = rows_by_name(lake, SILVER_EVENTS)
     assert {row["event_id"]: (row["ip"], row["user_agent"]) for row in silver if row["event_id"]} == {
         "good": ("2001:db8::7", "Mozilla/5.0 (X11)"),
         "any text": ("not an address", None),

@@ -33,7 +33,7 @@ from spark_jobs.sql.names import NAMES
 from spark_jobs.sql.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
 from tests.golden.runs import STANDARD
-from tests.support.lakes import read_table
+from tests.support.lakes import rows_by_name
 from tests.support.quarantines import Record, put
 from tests.support.queried import NOW, comparable, open_sql, queried_lake, rows_of
 from tests.support.runs import run_in
@@ -116,7 +116,7 @@ Row = dict[str, Any]
 
 def _attributed(lake: Lake) -> tuple[list[Row], dict[str, Row], Counter[str]]:
     """The rows of attributions, those of impressions by id, and the number of their clicks by id."""
-    rows = [dict(zip(ATTRIBUTIONS.column_names, row, strict=True)) for row in read_table(lake, ATTRIBUTIONS)]
+    rows = rows_by_name(lake, ATTRIBUTIONS)
     shown = {row["impression_id"]: row for row in rows if row["status"] != "orphan_click"}
     return rows, shown, Counter(row["impression_id"] for row in rows if row["status"] == "clicked")
 
@@ -137,7 +137,7 @@ def test_campaigns_of_a_day_equal_what_plain_python_counts(lake: Lake) -> None:
 
 def test_the_funnel_equals_what_plain_python_counts(lake: Lake) -> None:
     rows, shown, clicks = _attributed(lake)
-    sessions = [dict(zip(SESSIONS.column_names, row, strict=True)) for row in read_table(lake, SESSIONS)]
+    sessions = rows_by_name(lake, SESSIONS)
     funnel = []
     for day in sorted({row["event_date"] for row in rows} | {row["event_date"] for row in sessions}):
         own = [row for row in shown.values() if row["event_date"] == day]

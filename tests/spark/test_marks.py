@@ -29,7 +29,7 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.traffic_rules.reached import RULES_IN_USE, RulesInUse
 from tests.support.invalid import HOUR, NOON_US, RULES, SECOND, Event, drawn_events, event, for_oracle, frame, rule_set
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.marks_oracle import Mark, expected
 
 pytestmark = pytest.mark.derived
@@ -95,7 +95,7 @@ def lake(whole: Lake, tmp_path: Path) -> Lake:
 def _active(lake: Lake) -> set[Mark]:
     """The marks that hold, from the rows as they lie in the table."""
     newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    rows = [dict(zip(MARKS.column_names, row, strict=True)) for row in read_table(lake, MARKS)]
+    rows = rows_by_name(lake, MARKS)
     for row in sorted(rows, key=lambda one: one["marked_at"]):
         us = (row["event_time"].replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
         mark = (row["event_type"], row["event_id"], us, row["rule_id"])

@@ -32,7 +32,7 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.invalid import rule_set
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.oracle import Mark, Row, assert_same_rows, expected_tables
 from tests.support.queried import rows_of
 from tests.support.runs import ONE_BY_ONE, run_in
@@ -89,13 +89,9 @@ def _copy(lake: Lake, place: Path) -> Lake:
     return open_lake(str(shutil.copytree(lake.path, place)))
 
 
-def _named(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
-
-
 def _marks(lake: Lake) -> set[Mark]:
     newest: dict[tuple[Any, ...], bool] = {}
-    for row in sorted(_named(lake, MARKS), key=lambda one: one["marked_at"]):
+    for row in sorted(rows_by_name(lake, MARKS), key=lambda one: one["marked_at"]):
         us = (row["event_time"] - _EPOCH) // _US
         newest[row["event_type"], row["event_id"], us, row["rule_id"], row["rule_version"]] = row["revoked"]
     return {(*mark[:4],) for mark, is_revoked in newest.items() if not is_revoked}
@@ -104,7 +100,7 @@ def _marks(lake: Lake) -> set[Mark]:
 def _gross(lake: Lake) -> dict[str, Counter[str]]:
     return {
         table.name: Counter(
-            repr([row[name] for name in row if name not in _NET_COLUMNS]) for row in _named(lake, table)
+            repr([row[name] for name in row if name not in _NET_COLUMNS]) for row in rows_by_name(lake, table)
         )
         for table in _NET
     }
@@ -121,10 +117,10 @@ def _assert_equal(lake: Lake, source: Path) -> None:
 
 
 def test_gold_with_marks_equals_an_independent_computation(day: _Day) -> None:
-    rows = _named(day.marked, ATTRIBUTIONS)
+    rows = rows_by_name(day.marked, ATTRIBUTIONS)
     assert {len(row["invalid"] or ()) for row in rows} >= {0, 1, 2}, "no row has two rules: the test shows little"
     assert any(row["invalid"] and not row["invalid_impression"] and row["status"] == "clicked" for row in rows)
-    windows = _named(day.marked, CAMPAIGN_STATS)
+    windows = rows_by_name(day.marked, CAMPAIGN_STATS)
     assert 0 < sum(row["valid_clicks"] for row in windows) < sum(row["clicks"] for row in windows)
     _assert_equal(day.marked, day.source)
 
@@ -134,7 +130,7 @@ def test_gross_is_what_it_was(day: _Day) -> None:
 
 
 def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> None:
-    told = [row for row in _named(day.marked, RESTATEMENTS) if row["cause"] == "invalid_traffic"]
+    told = [row for row in rows_by_name(day.marked, RESTATEMENTS) if row["cause"] == "invalid_traffic"]
     plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
     assert plan.kind is PlanKind.MARKS
@@ -228,9 +224,9 @@ def test_a_row_whose_gross_is_not_what_its_events_give_waits(spark: SparkSession
 
 
 def test_rules_are_counted_as_plain_python_counts_them(day: _Day) -> None:
-    silver = _named(day.marked, SILVER_EVENTS)
+    silver = rows_by_name(day.marked, SILVER_EVENTS)
     at = {(row["event_type"], row["event_id"], (row["event_time"] - _EPOCH) // _US): row for row in silver}
-    marks, pairs = _marks(day.marked), _named(day.marked, ATTRIBUTIONS)
+    marks, pairs = _marks(day.marked), rows_by_name(day.marked, ATTRIBUTIONS)
     keys = {mark[:3] for mark in marks}
     bought = [row for key, row in at.items() if key[0] == "conversion" and key not in keys]
     buyers = {row["user_id"] for row in bought if not row["revokes"]}
@@ -263,7 +259,7 @@ def test_the_overview_shows_gross_and_net(spark: SparkSession, day: _Day) -> Non
     figures = count_invalid(day.marked, S3Settings())
     assert figures
     gross, net = figures.totals
-    windows = _named(day.marked, CAMPAIGN_STATS)
+    windows = rows_by_name(day.marked, CAMPAIGN_STATS)
     assert [gross.impressions, gross.clicks, gross.cost_micros] == [
         sum(row[name] for row in windows) for name in ("impressions", "clicks", "cost_micros")
     ]
@@ -324,7 +320,7 @@ def test_a_table_of_an_earlier_version_gets_the_columns(spark: SparkSession, day
 
 def _plain(lake: Lake, table: Table) -> list[str]:
     """The rows of ``table``, with net as numbers where null says that it equals gross."""
-    rows = _named(lake, table)
+    rows = rows_by_name(lake, table)
     for row in rows:
         row |= {f"valid_{name}": row[name] for name in _SUMS if f"valid_{name}" in row and row[f"valid_{name}"] is None}
     return sorted(map(repr, rows))

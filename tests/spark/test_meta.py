@@ -23,8 +23,9 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.spark.open_lake import OpenLake
 from tests.spark.test_verdict_agreement import run_rarely
+from tests.support.lakes import rows_by_name
 from tests.support.older import tables_without
-from tests.support.quarantines import Record, bronze_rows, put
+from tests.support.quarantines import Record, put
 
 _RECEIVED = datetime(2026, 8, 1, tzinfo=UTC)
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -80,7 +81,7 @@ def test_both_engines_know_the_same(
         (bytearray(value), f"t.x/3/{offset}", key and bytearray(key), headers, ms)
         for offset, (value, key, headers, ms) in enumerate(messages)
     ]
-    frame = spark.createDataFrame([(one[0], one[1], one[2], one[3], one[4]) for one in rows], _FIELDS)
+    frame = spark.createDataFrame(rows, _FIELDS)
     time = kafka_time(F.timestamp_millis("ms"))
     known = frame.select(
         F.col("value").cast("string").alias("raw"),
@@ -171,6 +172,6 @@ def test_of_records_that_an_earlier_version_received_the_place_is_known(spark: S
 
 
 def _requeued(lake: Lake) -> list[dict[str, object]]:
-    rows = [row for row in bronze_rows(lake) if row["requeued_from"]]
+    rows = [row for row in rows_by_name(lake, BRONZE_EVENTS) if row["requeued_from"]]
     assert not any(row["received_meta"] for row in rows)
     return sorted(rows, key=lambda row: str(row["event_id"]))

@@ -27,7 +27,7 @@ from spark_jobs.ledger.model import RecordKind
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.evaluate import expected_marks
 from tests.support.invalid import rule_set
-from tests.support.lakes import read_ledger, read_table
+from tests.support.lakes import read_ledger, read_table, rows_by_name
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.source_files import write_files
@@ -113,7 +113,7 @@ def test_there_is_no_session_without_end_and_no_status(day: _Day) -> None:
 
 def test_clicks_find_their_impressions_and_strangers_get_no_credit(day: _Day) -> None:
     assert day.users(ATTRIBUTIONS) == {None: 20, "u": 1}
-    paths = [dict(zip(PATHS.column_names, row, strict=True)) for row in read_table(day.lake, PATHS)]
+    paths = rows_by_name(day.lake, PATHS)
     outcomes = Counter((row["user_id"], row["outcome"], row["path_length"]) for row in paths)
     assert outcomes == {(None, "organic", 0): 5, ("u", "click_through", 1): 1}
 

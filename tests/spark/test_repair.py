@@ -25,7 +25,7 @@ from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
-from tests.support.lakes import GOLD, read_ledger, read_table
+from tests.support.lakes import GOLD, read_ledger, read_table, rows_by_name
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
 from tests.support.runs import ONE_BY_ONE, run_in
 
@@ -81,7 +81,7 @@ def test_late_events_are_those_that_silver_lacks(day: _Day) -> None:
 
 def test_late_events_keep_the_devices_that_they_name(day: _Day) -> None:
     names = ("event_type", "event_id", *PERSONAL_FIELDS)
-    late = [dict(zip(LATE_EVENTS.column_names, row, strict=True)) for row in read_table(day.lake, LATE_EVENTS)]
+    late = rows_by_name(day.lake, LATE_EVENTS)
     columns = compared_columns(SILVER_EVENTS)
     due = [dict(zip(columns, row, strict=True)) for row in day.expected.rows(SILVER_EVENTS)]
     found, wanted = ({tuple(map(row.get, names)) for row in rows} for rows in (late, due))

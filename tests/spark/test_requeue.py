@@ -40,8 +40,9 @@ from spark_jobs.streams.service import ServiceOutcome, run_job
 from spark_jobs.streams.stop_signals import StopRequest
 from tests.support.foreign import SOURCE, settings_for, write_foreign
 from tests.support.lakes import read_table as read_lake
+from tests.support.lakes import rows_by_name
 from tests.support.oracle import Expected, assert_same_accounts, assert_same_rows, expected_tables
-from tests.support.quarantines import RIGHT, WRONG_TYPES, Record, bronze_rows, put
+from tests.support.quarantines import RIGHT, WRONG_TYPES, Record, put
 from tests.support.runs import run_in
 from tests.support.servers import wait_until
 from tests.support.source_files import read_files, write_files
@@ -109,7 +110,7 @@ def quarantine(filled: Lake, lake: Lake) -> Lake:
 
 
 def test_what_fits_now_is_appended_once_and_nothing_else_changes(spark: SparkSession, quarantine: Lake) -> None:
-    before, files = bronze_rows(quarantine), _files(quarantine)
+    before, files = rows_by_name(quarantine, BRONZE_EVENTS), _files(quarantine)
     assert Counter(row["verdict"] for row in before)["ok"] == 1, "all but one must be in quarantine at first"
     tried = requeue(OpenLake.of(quarantine, _NOW, spark), Selection(), dry_run=True)
     assert tried.at is None
@@ -424,7 +425,7 @@ def _files(lake: Lake) -> set[str]:
 
 def _parted(lake: Lake) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of bronze as received, and those that a requeue added."""
-    rows = bronze_rows(lake)
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     received = [row for row in rows if row["requeued_from"] is None]
     return received, [row for row in rows if row["requeued_from"] is not None]
 

@@ -23,7 +23,7 @@ from spark_jobs.ledger.update import balance
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
-from tests.support.lakes import RunLake, read_ledger, read_table
+from tests.support.lakes import RunLake, read_ledger, read_table, rows_by_name
 from tests.support.runs import ONE_BY_ONE, run_in
 
 FILE_BY_FILE = IngestSettings.model_validate(ONE_BY_ONE)
@@ -134,9 +134,7 @@ def test_a_damaged_file_has_a_verdict_and_ends_no_run(run_lake: RunLake, tmp_pat
     source.mkdir()
     lines = [json.dumps({"event_id": os.urandom(20).hex()}) for _ in range(1000)]
     (source / "torn.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-20_000])
-    found = [
-        dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(run_lake(source), BRONZE_EVENTS)
-    ]
+    found = rows_by_name(run_lake(source), BRONZE_EVENTS)
     whole = [row["raw"] for row in found if row["verdict"] == "missing_event_type"]
     (torn,) = [row for row in found if row["verdict"] == "invalid_encoding"]
     assert sorted(whole) == sorted(lines[: len(whole)])

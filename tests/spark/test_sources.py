@@ -32,7 +32,7 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import preflight
 from tests.support.equality import good_day
 from tests.support.foreign import SOURCE, first_numbers, publisher, settings_for, write_foreign
-from tests.support.lakes import read_ledger, read_table
+from tests.support.lakes import read_ledger, read_table, rows_by_name
 from tests.support.lateness import PATIENT
 from tests.support.oracle import Expected, assert_same_rows
 from tests.support.runs import run_in
@@ -86,7 +86,7 @@ def test_gold_equals_that_of_native_events(lake: Lake, day: Day) -> None:
 
 
 def test_each_bad_record_has_a_verdict_and_a_reason(lake: Lake) -> None:
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     bad = [row for row in rows if row["verdict"] != "ok"]
     assert Counter(row["verdict"] for row in bad) == _VERDICTS
     reasons = {row["verdict"]: row["reason"] for row in bad}
@@ -146,7 +146,7 @@ def test_windows_are_counted_by_a_column_of_the_impression(lake: Lake, day: Day)
         if found["click_id"] is not None:
             expected[_window(found["click_time"]), found["campaign_id"], site][1] += 1
     grouped = _with(CAMPAIGN_STATS, ("publisher", "STRING"))
-    rows = [dict(zip(grouped.column_names, row, strict=True)) for row in read_table(lake, grouped)]
+    rows = rows_by_name(lake, grouped)
     assert {
         (row["window_start"], row["campaign_id"], row["publisher"]): [
             row["impressions"],
@@ -264,7 +264,7 @@ def test_the_first_source_that_means_a_record_gets_it(spark: SparkSession, tmp_p
     source = write_files(tmp_path / "source", [[json.dumps(record).encode() for record in records]])
     own = open_lake(str(tmp_path / "lake"))
     run_in(spark, settings, own, source)
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(own, BRONZE_EVENTS)]
+    rows = rows_by_name(own, BRONZE_EVENTS)
     assert Counter((row["source_name"], row["verdict"]) for row in rows) == {
         ("clicks", "ok"): 1,
         ("visits", "ok"): 2,

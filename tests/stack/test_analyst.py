@@ -8,7 +8,7 @@ import subprocess
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 import duckdb
@@ -17,12 +17,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.environments import python_of
-from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.lake.layout import Lake
 from tests.stack.flow import lake_of_analyst
 from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM
-from tests.support.lakes import read_table
+from tests.support.lakes import rows_by_name
 from tests.support.walks import perform, steps
 
 if TYPE_CHECKING:
@@ -56,22 +56,18 @@ def _adloom(environment: dict[str, str], *arguments: str) -> "subprocess.Complet
     )
 
 
-def _rows(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
-
-
 def test_she_queries_gold_and_exports_it(lake: Lake, analyst: dict[str, str], tmp_path: Path) -> None:
     done = _adloom(analyst, "sql", "SELECT status, count(*) AS n FROM attributions GROUP BY ALL", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = {row["status"]: row["n"] for row in json.loads(done.stdout)}
-    assert found == Counter(row["status"] for row in _rows(lake, ATTRIBUTIONS))
+    assert found == Counter(row["status"] for row in rows_by_name(lake, ATTRIBUTIONS))
     done = _adloom(analyst, "export", "sessions", "daily_campaigns", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     exported = [
         row for file in (tmp_path / "out").rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()
     ]
     assert {row["session_id"] for row in exported if "session_id" in row} == {
-        row["session_id"] for row in _rows(lake, SESSIONS)
+        row["session_id"] for row in rows_by_name(lake, SESSIONS)
     }
 
 
@@ -80,11 +76,11 @@ def test_her_first_ten_minutes(lake: Lake, analyst: dict[str, str], tmp_path: Pa
     for done in (known, daily, as_it_was, to_file):
         assert done.returncode == 0, done.stderr
     assert "impressions_without_cost" in known.stdout
-    for status, count in Counter(row["status"] for row in _rows(lake, ATTRIBUTIONS)).items():
+    for status, count in Counter(row["status"] for row in rows_by_name(lake, ATTRIBUTIONS)).items():
         assert re.search(rf"{status} +{count}\b", daily.stdout), daily.stdout
     with (tmp_path / "daily.csv").open(encoding="utf-8") as file:
         written = list(csv.DictReader(file))
-    shown = {row["impression_id"] for row in _rows(lake, ATTRIBUTIONS) if row["impression_id"]}
+    shown = {row["impression_id"] for row in rows_by_name(lake, ATTRIBUTIONS) if row["impression_id"]}
     assert sum(int(row["impressions"]) for row in written) == len(shown)
 
 
@@ -137,7 +133,7 @@ def test_recipes_of_the_page_run_as_they_stand(lake: Lake, elsewhere: dict[str, 
     )
     assert done.returncode == 0, done.stderr
     table, column = (SESSIONS, "ended_by") if "sessions" in recipe else (ATTRIBUTIONS, "status")
-    for value, count in Counter(row[column] for row in _rows(lake, table)).items():
+    for value, count in Counter(row[column] for row in rows_by_name(lake, table)).items():
         assert re.search(rf"{value}\W+{count}\b", done.stdout), done.stdout
 
 
@@ -164,7 +160,7 @@ def test_dbt_builds_the_marts_and_tells_how_fresh_their_sources_are(
     with duckdb.connect(str(tmp_path / "marts.duckdb"), read_only=True) as marts:
         campaigns = marts.execute("SELECT sum(impressions), sum(clicks), sum(cost) FROM campaign_days").fetchall()
         users = marts.execute("SELECT sum(sessions), sum(clicks) FROM user_days").fetchall()
-    rows, sessions = _rows(lake, ATTRIBUTIONS), _rows(lake, SESSIONS)
+    rows, sessions = rows_by_name(lake, ATTRIBUTIONS), rows_by_name(lake, SESSIONS)
     costs = {row["impression_id"]: row["cost_micros"] for row in rows if row["status"] != "orphan_click"}
     clicks = sum(row["status"] == "clicked" for row in rows)
     assert [(*counts, int(cost * 1_000_000)) for *counts, cost in campaigns] == [

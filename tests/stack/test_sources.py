@@ -23,7 +23,7 @@ from tests.stack.kafka import Kafka
 from tests.stack.registry import Registry
 from tests.support.avro_schemas import encoded
 from tests.support.drivers import ADLOOM
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 
 pytestmark = pytest.mark.stack
 _FIELDS = [
@@ -57,6 +57,12 @@ def _values(number: int, schema: dict[str, Any], ids: Sequence[str], **fields: s
     return [head + encoded(schema, {"id": one, "at": _TIME, **fields}) for one in ids]
 
 
+def _config(folder: Path, text: str) -> str:
+    """Where a file of settings with that ``text`` lies now."""
+    (place := folder / "adloom.toml").write_text(text, encoding="utf-8")
+    return str(place)
+
+
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:
     server = Registry(tmp_path / "registry")
@@ -68,12 +74,11 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
 def test_a_running_job_reads_new_schemas_and_waits_for_the_registry(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, registry: Registry, tmp_path: Path
 ) -> None:
-    config = tmp_path / "adloom.toml"
-    config.write_text(_SETTINGS.format(url=registry.url, topic=topic), encoding="utf-8")
+    config = _config(tmp_path, _SETTINGS.format(url=registry.url, topic=topic))
     one, two, three = _schema(), _schema("user"), _schema("user", "page")
     first = registry.register("visits", one)
     send(kafka, topic, _values(first, one, ["a1", "a2"]))
-    running = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    running = job("deduplicate", "--config", config, ADLOOM_KAFKA__TOPICS=None)
     wait_for_rows(lake, 2)
     # Another schema beside the first one, an id that nobody knows, and a value that ends too early.
     second = registry.register("visits", two)
@@ -91,7 +96,7 @@ def test_a_running_job_reads_new_schemas_and_waits_for_the_registry(
     wait_for_rows(lake, 9)
     assert running.process.poll() is None
     running.stop()
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     assert Counter(row["verdict"] for row in rows) == {"ok": 7, "unknown_schema": 1, "invalid_encoding": 1}
     users = {row["event_id"]: (row["user_id"], row["data"]) for row in rows if row["verdict"] == "ok"}
     nobody, somebody = ("nobody", None), ("u", None)
@@ -120,9 +125,8 @@ def test_topics_by_a_pattern_also_those_that_come_later(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
     """Each is read from its beginning, by a running job too, and after a restart each goes on where it was."""
-    config = tmp_path / "adloom.toml"
-    config.write_text(_TENANTS.format(topic=topic), encoding="utf-8")
-    refused = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    config = _config(tmp_path, _TENANTS.format(topic=topic))
+    refused = job("deduplicate", "--config", config, ADLOOM_KAFKA__TOPICS=None)
     assert refused.wait() == 1
     assert f"has no topic {topic}-*.e" in refused.output
     sent: list[str] = []
@@ -136,7 +140,7 @@ def test_topics_by_a_pattern_also_those_that_come_later(
         kafka.make_topic(name)
     arrives(f"{topic}-a.e", "a1", "a2")
     send(kafka, f"{topic}-a.x", [b"another"])
-    running = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    running = job("deduplicate", "--config", config, ADLOOM_KAFKA__TOPICS=None)
     wait_for_rows(lake, 2)
     kafka.make_topic(f"{topic}-c.e", partitions=2)
     arrives(f"{topic}-c.e", *(f"c{number}" for number in range(10)))
@@ -145,14 +149,16 @@ def test_topics_by_a_pattern_also_those_that_come_later(
     arrives(f"{topic}-b.e", "b1")
     kafka.make_topic(f"{topic}-d.e")
     arrives(f"{topic}-d.e", "d1")
-    again = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    again = job("deduplicate", "--config", config, ADLOOM_KAFKA__TOPICS=None)
     arrives(f"{topic}-c.e", "c10")
     wait_for_rows(lake, 15)
     again.stop()
-    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     assert sorted(row["event_id"] for row in rows) == sorted(sent)
     assert {row["verdict"] for row in rows} == {"ok"}
-    looked = ids_of_topics(load_settings(config, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address}).kafka_of_sources)
+    looked = ids_of_topics(
+        load_settings(Path(config), {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address}).kafka_of_sources
+    )
     assert looked.keys() == {f"{topic}-{one}.e" for one in "abcd"}
 
 
@@ -172,8 +178,7 @@ impression_id = "concat_ws('/', $meta.topic, $meta.partition, $meta.offset)"
 def test_headers_and_keys_are_read_and_a_record_dated_in_seconds_counts_as_received_with_its_batch(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
-    config = tmp_path / "adloom.toml"
-    config.write_text(_IN_HEADERS.format(topic=topic), encoding="utf-8")
+    config = _config(tmp_path, _IN_HEADERS.format(topic=topic))
     producer = Producer({"bootstrap.servers": kafka.address})
     sent, value = {"topic": topic, "partition": 0}, json.dumps({"imp": "i", "at": "2026-03-01T12:00:00Z"})
     of_type = ("ce_type", "click")
@@ -183,9 +188,9 @@ def test_headers_and_keys_are_read_and_a_record_dated_in_seconds_counts_as_recei
     producer.produce(**sent, value=value, key=b"\xe9", headers=[of_type, ("ce_id", "e2")], timestamp=_TIME // 1000)
     producer.produce(**sent, value=value, headers=[("ce_id", "e3")])
     assert producer.flush(60) == 0
-    settings = ("--config", str(config))
+    settings = ("--config", config)
     assert job("deduplicate", *settings, ADLOOM_KAFKA__TOPICS=None, ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    found = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    found = rows_by_name(lake, BRONZE_EVENTS)
     rows = sorted(found, key=lambda row: str(row["source"]))
     names = ("verdict", "event_id", "user_id", "impression_id")
     assert [tuple(row[name] for name in names) for row in rows] == [

@@ -4,21 +4,20 @@ import gzip
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.config.sections import S3Settings
-from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.store.arrow import s3_filesystem
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, wait_for_rows
 from tests.stack.minio import Minio
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 
 pytestmark = pytest.mark.stack
 _SETTINGS = """
@@ -38,10 +37,6 @@ map = {{ event_id = "$.id", event_time = "timestamp_seconds($.ts)", user_id = "$
 
 def _rows(*ids: str) -> list[dict[str, object]]:
     return [{"id": one, "ts": 1772366400 + number, "user": f"u-{one}"} for number, one in enumerate(ids)]
-
-
-def _read(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
 
 
 def _put(minio: Minio, key: str, content: bytes) -> None:
@@ -72,7 +67,7 @@ def test_files_in_the_store_are_read_once_by_a_running_job(
     _put(minio, f"{folder}/2026/03/02/firehose-3", json.dumps(_rows("f")[0]).encode() + b'\n{"id": "cut o')
     _put(minio, f"{folder}/dt=2026-03-02/broken.parquet", _parquet("g")[:-9])
     wait_for_rows(lake, 8)
-    rows = _read(lake, BRONZE_EVENTS)
+    rows = rows_by_name(lake, BRONZE_EVENTS)
     assert Counter((row["verdict"], row["source_name"]) for row in rows) == {
         ("ok", "delivered"): 4,
         ("ok", "daily"): 2,
@@ -94,4 +89,4 @@ def test_a_run_reads_the_store_into_a_lake_on_a_disk(minio: Minio, tmp_path: Pat
     own = {"event_type": "activity", "event_id": "own", "event_time": "2026-03-01T12:00:00Z", "user_id": "u"}
     _put(minio, "in/own/a.jsonl", json.dumps(own).encode())
     adloom("run", "--lake", str(tmp_path / "own"), "--source", "s3://stack/in/own")
-    assert [row["event_id"] for row in _read(open_lake(str(tmp_path / "own")), SILVER_EVENTS)] == ["own"]
+    assert [row["event_id"] for row in rows_by_name(open_lake(str(tmp_path / "own")), SILVER_EVENTS)] == ["own"]

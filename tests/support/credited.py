@@ -31,7 +31,7 @@ from spark_jobs.places import MARKS_WRITER
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.traffic_rules.reached import Reached, RulesInUse
 from tests.support.credit_oracle import Conversion, Expected, Shown, expected_credit, in_order
-from tests.support.lakes import read_table
+from tests.support.lakes import read_table, rows_by_name
 from tests.support.oracle import compared_columns, expected_tables
 from tests.support.source_files import read_files
 
@@ -108,9 +108,7 @@ def draw(lake: Lake, *remainders: int) -> frozenset[Key]:
 
 def mark(spark: SparkSession, lake: Lake, marked: AbstractSet[Key], rule: str = "drawn") -> None:
     """Brings the marks by ``rule`` to the events in ``marked``, in one commit, as `adloom marks` does."""
-    rows = (
-        [dict(zip(MARKS.column_names, row, strict=True)) for row in read_table(lake, MARKS)] if lake.has(MARKS) else []
-    )
+    rows = rows_by_name(lake, MARKS) if lake.has(MARKS) else []
     active = set[Key]()
     for row in sorted((row for row in rows if row["rule_id"] == rule), key=lambda row: row["marked_at"]):
         (active.discard if row["revoked"] else active.add)((row["event_type"], row["event_id"]))

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from spark_jobs.contract.tables import CAMPAIGN_STATS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import FEED
-from tests.support.lakes import read_table
+from tests.support.lakes import rows_by_name
 
 
 def assert_feed_equals_table(lake: Lake, length: timedelta) -> None:
     """The feed holds just the rows of the table that end less than ``length`` before its newest."""
-    rows = [dict(zip(CAMPAIGN_STATS.column_names, row, strict=True)) for row in read_table(lake, CAMPAIGN_STATS)]
+    rows = rows_by_name(lake, CAMPAIGN_STATS)
     last = max((row["window_end"] for row in rows), default=datetime.min)  # noqa: DTZ901 naive means UTC throughout
     newest = [row for row in rows if row["window_end"] > last - length]
     text = lake.files.read(FEED)

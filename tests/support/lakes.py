@@ -137,6 +137,11 @@ def live_files(folder: Path) -> dict[str, dict[str, str | None]]:
     return snapshot.files
 
 
+def rows_by_name(lake: Lake, table: Table) -> list[dict[str, Any]]:
+    """The rows of ``table``, each by the names of its columns; see :func:`read_table`."""
+    return [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
+
+
 def read_ledger(lake: Lake) -> Ledger:
     """The ledger of ``lake`` as of its last update."""
     ledger = last_ledger(lake)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -15,7 +14,6 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.spark.write_delta import append_rows
 from tests.support.foreign import SOURCE, settings_for
-from tests.support.lakes import read_table
 
 _RIGHT_TYPES = SOURCE["event_type"]
 WRONG_TYPES = _RIGHT_TYPES.replace("'clk'", "'klick'")
@@ -46,8 +44,3 @@ def put(
     )
     frame = spark.createDataFrame(values, names).coalesce(1).withColumn("raw", F.col("bytes").cast("string"))
     append_rows(judge(frame.drop("bytes"), settings), lake, BRONZE_EVENTS, CommitNote(writer="test", batch=batch))
-
-
-def bronze_rows(lake: Lake) -> list[dict[str, Any]]:
-    """The rows of bronze by column, read without Spark."""
-    return [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
